@@ -1,0 +1,106 @@
+//! One call to an agent: a prompt goes in, a reply comes out, and it has cost something.
+//!
+//! [`Agent`] is the port. Whoever calls it knows neither a model nor a process. A reply that is
+//! useless to the caller is still a reply: [`AgentError`] means that there was none.
+//!
+//! [`scripted`] holds the agents that need no model: replies from a file or a function.
+
+pub mod scripted;
+
+use std::fmt::Debug;
+
+use futures::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use scripted::Scripted;
+
+/// Someone who answers calls.
+pub trait Agent: Debug + Send + Sync {
+    /// What this agent is called wherever a person sees it, such as `scripted (no LLM)`.
+    fn name(&self) -> &str;
+
+    /// Answers one call in a conversation of its own.
+    fn ask<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Reply, AgentError>>;
+}
+
+/// What is asked, of whom, and with which means.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Call {
+    /// The place of this call in the run. Stable across resumes, unique within a run.
+    pub step: String,
+    /// The part to play: `planner`, `coder`, ...
+    pub role: String,
+    /// Which of the role's prompts this is, if it has several.
+    pub variant: Option<String>,
+    /// The concurrent lane that the call belongs to, such as `path-1`.
+    pub lane: String,
+    /// Who the agent is, and what holds for every call of the run.
+    pub system_prompt: String,
+    /// The rendered prompt.
+    pub prompt: String,
+    /// What the prompt was rendered from, for agents that do not read prose.
+    pub input: Value,
+    /// The only tools that the agent may use. Empty means none.
+    pub tools: Vec<String>,
+    /// The JSON Schema that a structured reply must satisfy.
+    pub schema: Option<Value>,
+    /// The model to use.
+    pub model: String,
+    /// How many turns the conversation may take.
+    pub max_turns: Option<u32>,
+}
+
+/// What came back.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// All text of the reply.
+    pub text: String,
+    /// The structured part, where a schema was asked for and honoured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured: Option<Value>,
+    /// What the call cost in US dollars, if the agent knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+}
+
+impl Reply {
+    /// A reply of plain text that cost nothing.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+}
+
+/// Why there is no reply.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum AgentError {
+    /// The conversation ended without an answer: refused, out of turns, prompt too long. Asking
+    /// the same again is not expected to help.
+    #[error("the agent gave no answer: {reason}")]
+    NoAnswer {
+        /// What the agent said.
+        reason: String,
+        /// What it cost all the same.
+        cost_usd: Option<f64>,
+    },
+    /// The agent could not be reached. Asking again later may help.
+    #[error("the agent is unavailable: {reason}")]
+    Unavailable {
+        /// What went wrong.
+        reason: String,
+    },
+    /// The agent does not accept who we are.
+    #[error("the agent refused our credentials: {reason}")]
+    Unauthorized {
+        /// What it said.
+        reason: String,
+    },
+    /// A scripted agent has no reply for this call.
+    #[error("no scripted reply for role `{role}` at step `{step}`")]
+    NotScripted {
+        /// The role that was asked.
+        role: String,
+        /// Where in the run.
+        step: String,
+    },
+}

@@ -1,0 +1,373 @@
+//! What there is to compute with: the interpreter, its packages, cores, memory and devices.
+//!
+//! Found once and written into prompts, so that generated code fits the machine it will run on.
+
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use fs_err as fs;
+use serde::{Deserialize, Serialize};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use crate::ExecError;
+use crate::environment::environment;
+
+/// The oldest Python that runs the scripts.
+const OLDEST: (u32, u32) = (3, 10);
+/// How many packages are listed; the list becomes part of prompts.
+const MOST_PACKAGES: usize = 400;
+/// How long an interpreter may take to answer. One on a network file system is slow at first.
+const ANSWER: Duration = Duration::from_secs(60);
+/// How long the driver may take to list its devices.
+const DEVICES: Duration = Duration::from_secs(10);
+
+/// Names the interpreter behind a shim and its version. It imports nothing that a file in the
+/// current folder could stand in for, and even Python 2 understands it.
+const WHO_ARE_YOU: &str = "\
+import sys
+print('%d.%d.%d' % sys.version_info[:3])
+print(sys.executable)
+";
+
+/// Lists the installed packages; one with damaged metadata is left out.
+const WHAT_IS_INSTALLED: &str = "\
+import importlib.metadata, json
+found = []
+for distribution in importlib.metadata.distributions():
+    try:
+        name, version = distribution.metadata['Name'], distribution.version
+    except Exception:
+        continue
+    if isinstance(name, str) and isinstance(version, str):
+        found.append({'name': name, 'version': version})
+print(json.dumps(found))
+";
+
+/// Packages that matter to a solution: where not all can be listed, these are.
+const WELL_KNOWN: [&str; 36] = [
+    "accelerate",
+    "albumentations",
+    "autogluon",
+    "catboost",
+    "category-encoders",
+    "datasets",
+    "fastai",
+    "imbalanced-learn",
+    "implicit",
+    "jax",
+    "keras",
+    "librosa",
+    "lightgbm",
+    "numpy",
+    "opencv-python",
+    "opencv-python-headless",
+    "optuna",
+    "pandas",
+    "pillow",
+    "polars",
+    "pytorch-lightning",
+    "scikit-image",
+    "scikit-learn",
+    "scipy",
+    "sentence-transformers",
+    "spacy",
+    "statsmodels",
+    "tensorflow",
+    "timm",
+    "torch",
+    "torch-geometric",
+    "torchaudio",
+    "torchvision",
+    "transformers",
+    "ultralytics",
+    "xgboost",
+];
+
+/// The facts of a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The interpreter itself, not a shim that looks for it again at each start.
+    pub python: String,
+    /// Its version, such as `3.12.1`.
+    pub python_version: String,
+    /// What scripts can import, sorted by name.
+    pub packages: Vec<Package>,
+    /// How many processor cores we may use.
+    pub cores: usize,
+    /// How much memory we may use; 0 if the system does not say.
+    pub memory_bytes: u64,
+    /// The graphics cards.
+    pub gpus: GpuInfo,
+}
+
+/// An installed Python package.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Package {
+    /// Its normalised name, such as `scikit-learn`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// The graphics cards of a machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GpuInfo {
+    /// Whether there is at least one.
+    pub cuda_available: bool,
+    /// How many there are.
+    pub gpu_count: usize,
+    /// What they are called.
+    pub gpu_names: Vec<String>,
+}
+
+/// Finds out what there is.
+///
+/// A configured interpreter must work: nothing else is tried in its place. Without one, `python3`
+/// and `python` are, in that order.
+pub async fn detect(python: Option<&Utf8Path>) -> Result<Machine, ExecError> {
+    let candidates = match python {
+        Some(configured) => vec![configured],
+        None => vec![Utf8Path::new("python3"), Utf8Path::new("python")],
+    };
+    let (python, python_version) = find_interpreter(&candidates).await?;
+    let packages = installed(&python).await?;
+    Ok(Machine {
+        python: python.into_string(),
+        python_version,
+        packages,
+        cores: std::thread::available_parallelism().map_or(1, usize::from),
+        memory_bytes: memory_bytes(),
+        gpus: detect_gpu_info().await,
+    })
+}
+
+/// Asks the driver for its devices. Where there is no driver, or no answer, there are none.
+pub async fn detect_gpu_info() -> GpuInfo {
+    let mut query = Command::new("nvidia-smi");
+    query.args(["--query-gpu=name", "--format=csv,noheader"]);
+    match answer(&mut query, DEVICES).await {
+        Ok(names) => gpu_info(&names),
+        Err(_) => GpuInfo::default(),
+    }
+}
+
+fn gpu_info(answer: &str) -> GpuInfo {
+    let names = answer.lines().map(str::trim).filter(|line| !line.is_empty());
+    let gpu_names: Vec<String> = names.map(str::to_owned).collect();
+    GpuInfo { cuda_available: !gpu_names.is_empty(), gpu_count: gpu_names.len(), gpu_names }
+}
+
+/// The first candidate that answers and is young enough: its real path and its version.
+async fn find_interpreter(candidates: &[&Utf8Path]) -> Result<(Utf8PathBuf, String), ExecError> {
+    let mut tried = Vec::new();
+    let mut too_old = None;
+    for candidate in candidates {
+        // The environment is ours here: a shim needs it to find what it stands for.
+        match answer(Command::new(candidate).args(["-c", WHO_ARE_YOU]), ANSWER).await {
+            Err(reason) => tried.push(format!("`{candidate}` {reason}")),
+            Ok(lines) => match introduction(&lines) {
+                None => tried.push(format!("`{candidate}` does not answer like python")),
+                Some((version, path)) if is_young_enough(version) => {
+                    return Ok((path.unwrap_or(candidate).to_owned(), version.to_owned()));
+                }
+                Some((version, path)) => {
+                    let path = path.unwrap_or(candidate).to_owned();
+                    too_old.get_or_insert((path, version.to_owned()));
+                }
+            },
+        }
+    }
+    match too_old {
+        Some((path, version)) => Err(ExecError::PythonTooOld { path, version }),
+        None => Err(ExecError::NoPython { tried }),
+    }
+}
+
+/// The version and the path in an answer to [`WHO_ARE_YOU`]; a few builds do not know their path.
+fn introduction(lines: &str) -> Option<(&str, Option<&Utf8Path>)> {
+    let (version, path) = lines.trim().split_once('\n').unwrap_or((lines.trim(), ""));
+    let version = version.trim_end();
+    let known = !version.is_empty() && version.split('.').all(|part| part.parse::<u32>().is_ok());
+    let path = Utf8Path::new(path);
+    known.then_some((version, path.is_absolute().then_some(path)))
+}
+
+fn is_young_enough(version: &str) -> bool {
+    let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) >= OLDEST
+}
+
+/// The packages that scripts see.
+///
+/// Asked with a script's environment: what is installed below our home folder does not count,
+/// because a script has another one.
+async fn installed(python: &Utf8Path) -> Result<Vec<Package>, ExecError> {
+    let nowhere = Utf8Path::new("/nonexistent");
+    let mut query = Command::new(python);
+    query
+        .args(["-c", WHAT_IS_INSTALLED])
+        .current_dir("/") // python imports from the current folder first
+        .env_clear()
+        .envs(environment(std::env::vars_os(), nowhere, None));
+    let broken = |detail| ExecError::PythonBroken { path: python.to_owned(), detail };
+    let found = answer(&mut query, ANSWER).await.map_err(broken)?;
+    let found = serde_json::from_str(&found).map_err(|error| broken(error.to_string()))?;
+    Ok(listed(found))
+}
+
+/// Normalised names, each once, sorted, and no more than fit.
+fn listed(found: Vec<Package>) -> Vec<Package> {
+    let mut packages: Vec<Package> = found
+        .into_iter()
+        .map(|package| Package { name: normalised(&package.name), ..package })
+        .collect();
+    // Python reports what it would import first; a stable sort keeps that one first.
+    packages.sort_by(|a, b| a.name.cmp(&b.name));
+    packages.dedup_by(|later, earlier| later.name == earlier.name);
+    if packages.len() > MOST_PACKAGES {
+        packages.sort_by_key(|package| !WELL_KNOWN.contains(&package.name.as_str()));
+        packages.truncate(MOST_PACKAGES);
+        packages.sort();
+    }
+    packages
+}
+
+/// The name as package indexes compare it: lowercase, and one dash for any run of `-`, `_`, `.`.
+fn normalised(name: &str) -> String {
+    let words = name.split(['-', '_', '.']).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-").to_ascii_lowercase()
+}
+
+/// The machine's memory, or less where a container was given less.
+fn memory_bytes() -> u64 {
+    let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total_memory(&text));
+    let container = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let container = container.and_then(|text| text.trim().parse().ok());
+    machine.into_iter().chain(container).min().unwrap_or(0)
+}
+
+fn total_memory(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+/// What a trusted program prints, or why it printed nothing of use.
+async fn answer(query: &mut Command, limit: Duration) -> Result<String, String> {
+    let query = query.stdin(Stdio::null()).kill_on_drop(true);
+    let output = timeout(limit, query.output());
+    match output.await {
+        Err(_) => Err(format!("did not answer within {} s", limit.as_secs())),
+        Ok(Err(error)) => Err(format!("could not be started: {error}")),
+        Ok(Ok(Output { status, stdout, .. })) if status.success() => {
+            Ok(String::from_utf8_lossy(&stdout).into_owned())
+        }
+        Ok(Ok(Output { status, stderr, .. })) => {
+            let complaint = String::from_utf8_lossy(&stderr);
+            let last = complaint.lines().rev().map(str::trim).find(|line| !line.is_empty());
+            Err(format!("ended with {status}: {}", last.unwrap_or("no message")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn package(name: &str, version: &str) -> Package {
+        Package { name: name.to_owned(), version: version.to_owned() }
+    }
+
+    /// An executable that stands in for python.
+    fn program(lines: &str) -> (tempfile::TempDir, Utf8PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = Utf8PathBuf::from_path_buf(dir.path().join("python")).unwrap();
+        fs::write(&path, format!("#!/bin/sh\n{lines}\n")).unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        (dir, path)
+    }
+
+    #[tokio::test]
+    async fn this_machine_has_a_python_that_starts_without_a_shim() {
+        let machine = detect(None).await.unwrap();
+
+        assert!(Utf8Path::new(&machine.python).is_absolute(), "{machine:?}");
+        assert!(!machine.python.contains("/shims/"), "{machine:?}");
+        assert!(is_young_enough(&machine.python_version), "{machine:?}");
+        assert!(machine.packages.is_sorted() && machine.packages.len() <= MOST_PACKAGES);
+        assert!(machine.cores > 0 && machine.memory_bytes > 1 << 20, "{machine:?}");
+        assert_eq!(machine.gpus.gpu_count, machine.gpus.gpu_names.len());
+        let again = detect(Some(Utf8Path::new(&machine.python))).await.unwrap();
+        assert_eq!(again, machine);
+    }
+
+    #[tokio::test]
+    async fn a_shim_is_replaced_by_what_it_stands_for() {
+        let (_dir, shim) = program("exec python3 \"$@\"");
+        assert_ne!(detect(Some(&shim)).await.unwrap().python, shim);
+    }
+
+    #[tokio::test]
+    async fn a_configured_python_that_is_missing_is_not_replaced() {
+        let error = detect(Some(Utf8Path::new("/nonexistent/python"))).await.unwrap_err();
+        let ExecError::NoPython { tried } = error else { panic!("{error}") };
+        let reason = "could not be started: No such file or directory (os error 2)";
+        assert_eq!(tried, [format!("`/nonexistent/python` {reason}")]);
+    }
+
+    #[tokio::test]
+    async fn a_program_that_is_not_python_is_named_with_its_complaint() {
+        let (_dir, path) = program("echo 'what do you want?' >&2; exit 3");
+        let error = detect(Some(&path)).await.unwrap_err();
+        let reason = "ended with exit status: 3: what do you want?";
+        assert_eq!(error.to_string(), format!("no usable python interpreter: `{path}` {reason}"));
+
+        let (_dir, path) = program("echo hello");
+        let error = detect(Some(&path)).await.unwrap_err();
+        assert!(matches!(error, ExecError::NoPython { .. }), "{error}");
+    }
+
+    #[tokio::test]
+    async fn an_old_python_is_refused_by_its_version() {
+        let (_dir, path) = program("printf '3.9.18\\n/opt/python3.9\\n'");
+        let error = detect(Some(&path)).await.unwrap_err();
+        assert_eq!(error.to_string(), "python 3.9.18 at `/opt/python3.9` is older than 3.10");
+        assert!(is_young_enough("3.10.0") && is_young_enough("4.0.0"));
+        assert!(!is_young_enough("2.7.18"));
+    }
+
+    #[test]
+    fn packages_are_normalised_sorted_and_listed_once() {
+        let found = vec![package("Zope._interface", "1"), package("PyYAML", "6")];
+        let found = [found, vec![package("pyyaml", "5")]].concat();
+        assert_eq!(listed(found), [package("pyyaml", "6"), package("zope-interface", "1")]);
+    }
+
+    #[test]
+    fn a_long_list_keeps_what_solutions_need() {
+        let filler = (0..500).map(|number| package(&format!("a{number:03}"), "1"));
+        let listed =
+            listed(filler.chain([package("xgboost", "2"), package("torch", "2")]).collect());
+        assert_eq!(listed.len(), MOST_PACKAGES);
+        assert!(listed.is_sorted());
+        assert!(listed.ends_with(&[package("torch", "2"), package("xgboost", "2")]));
+    }
+
+    #[test]
+    fn cards_are_counted_by_their_names() {
+        let names = ["NVIDIA H200".to_owned(), "Tesla V100-SXM2-16GB".to_owned()];
+        let expected = GpuInfo { cuda_available: true, gpu_count: 2, gpu_names: names.into() };
+        assert_eq!(gpu_info("NVIDIA H200\nTesla V100-SXM2-16GB\n"), expected);
+        assert_eq!(gpu_info("\n"), GpuInfo::default());
+    }
+
+    #[test]
+    fn memory_is_read_in_bytes() {
+        assert_eq!(total_memory("MemTotal:       16 kB\nMemFree: 1 kB\n"), Some(16 * 1024));
+        assert_eq!(total_memory("nothing"), None);
+    }
+}

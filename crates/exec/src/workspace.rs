@@ -1,0 +1,226 @@
+//! The folder a script starts in: empty but for `final/` and the link `input`.
+//!
+//! What the last script left here is hostile until removed: links that point anywhere, folders
+//! without permissions, folders nested deeper than a path can be long. Nothing here follows a
+//! link, and nothing here recurses.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use fs_err as fs;
+use fs_err::os::unix::fs::symlink;
+
+use crate::ExecError;
+
+/// The link to the data, as scripts know it.
+pub(crate) const INPUT: &str = "input";
+/// The folder of results, as scripts know it.
+pub(crate) const FINAL: &str = "final";
+
+/// Empties `workspace`, creating it where it is absent, and sets up `final/` and the link `input`
+/// to `data_dir`.
+///
+/// Both paths are absolute. A workspace that is a link, or that holds the data, is refused.
+pub fn prepare(workspace: &Utf8Path, data_dir: &Utf8Path) -> Result<(), ExecError> {
+    let data = real_data_dir(data_dir)?;
+    let refused = |reason| ExecError::Workspace { path: workspace.to_owned(), reason };
+    if !workspace.is_absolute() {
+        return Err(refused("the path is not absolute"));
+    }
+    match fs::symlink_metadata(workspace) {
+        Ok(found) if found.is_symlink() => return Err(refused("it is a symbolic link")),
+        Ok(found) if !found.is_dir() => return Err(refused("it is not a folder")),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir_all(workspace)?,
+        Err(error) => return Err(error.into()),
+    }
+    let real = fs::canonicalize(workspace)?;
+    if real.parent().is_none() {
+        return Err(refused("it is the root folder"));
+    }
+    if data.starts_with(&real) {
+        return Err(refused("it holds the data, which emptying it would remove"));
+    }
+
+    empty(&real)?;
+    fs::create_dir(workspace.join(FINAL))?;
+    symlink(data_dir, workspace.join(INPUT))?;
+    Ok(())
+}
+
+/// The data folder without links, to compare with.
+fn real_data_dir(data_dir: &Utf8Path) -> Result<PathBuf, ExecError> {
+    let refused = |reason| ExecError::DataDir { path: Utf8PathBuf::from(data_dir), reason };
+    if !data_dir.is_absolute() {
+        return Err(refused("the path is not absolute"));
+    }
+    if !data_dir.is_dir() {
+        return Err(refused("it is not an existing folder"));
+    }
+    Ok(fs::canonicalize(data_dir)?)
+}
+
+/// Removes everything inside `top`.
+///
+/// The folders inside a folder are lifted up to `top` before their parent goes. A script can nest
+/// folders deeper than any path or stack reaches, and this never looks deeper than two levels.
+fn empty(top: &Path) -> io::Result<()> {
+    unlock(top)?;
+    let mut lifted = 0_u64;
+    let mut folders = remove_all_but_folders(top)?;
+    while let Some(folder) = folders.pop() {
+        unlock(&folder)?;
+        for inner in remove_all_but_folders(&folder)? {
+            unlock(&inner)?; // a folder that moves has its `..` rewritten, which needs permission
+            let place = loop {
+                lifted += 1;
+                let place = top.join(format!(".removing-{lifted}"));
+                if fs::symlink_metadata(&place).is_err() {
+                    break place;
+                }
+            };
+            fs::rename(inner, &place)?;
+            folders.push(place);
+        }
+        fs::remove_dir(folder)?;
+    }
+    Ok(())
+}
+
+/// Removes the files and the links (not what they point to) in `folder`; returns its folders.
+fn remove_all_but_folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut folders = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            folders.push(entry.path());
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(folders)
+}
+
+/// Gives us back a folder that a script took from itself with `chmod`.
+///
+/// Only for paths just seen to be folders: changing permissions follows links.
+fn unlock(folder: &Path) -> io::Result<()> {
+    const OURS: u32 = 0o700;
+    let mut permissions = fs::symlink_metadata(folder)?.permissions();
+    if permissions.mode() & OURS != OURS {
+        permissions.set_mode(permissions.mode() | OURS);
+        fs::set_permissions(folder, permissions)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Place {
+        _dir: tempfile::TempDir,
+        data: Utf8PathBuf,
+        workspace: Utf8PathBuf,
+    }
+
+    fn place() -> Place {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Utf8PathBuf::from_path_buf(dir.path().canonicalize().unwrap()).unwrap();
+        let (data, workspace) = (root.join("data"), root.join("runs/work"));
+        fs::create_dir(&data).unwrap();
+        fs::write(data.join("train.csv"), "id\n1\n").unwrap();
+        Place { _dir: dir, data, workspace }
+    }
+
+    fn listing(folder: &Utf8Path) -> Vec<String> {
+        let entries = folder.read_dir_utf8().unwrap();
+        let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().to_owned()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_new_workspace_holds_final_and_the_link_to_the_data() {
+        let Place { _dir, data, workspace } = place();
+        prepare(&workspace, &data).unwrap();
+
+        assert_eq!(listing(&workspace), ["final", "input"]);
+        assert_eq!(workspace.join("input").read_link_utf8().unwrap(), data);
+    }
+
+    #[test]
+    fn links_are_removed_and_what_they_point_to_stays() {
+        let Place { _dir, data, workspace } = place();
+        prepare(&workspace, &data).unwrap();
+        fs::remove_dir(workspace.join("final")).unwrap();
+        symlink(&data, workspace.join("final")).unwrap();
+        fs::create_dir_all(workspace.join("deep/er")).unwrap();
+        symlink("/", workspace.join("deep/er/root")).unwrap();
+        symlink(data.join("train.csv"), workspace.join("deep/file")).unwrap();
+        symlink("/nowhere", workspace.join("dangling")).unwrap();
+
+        prepare(&workspace, &data).unwrap();
+
+        assert_eq!(listing(&workspace), ["final", "input"]);
+        assert!(!workspace.join("final").is_symlink());
+        assert_eq!(fs::read_to_string(data.join("train.csv")).unwrap(), "id\n1\n");
+    }
+
+    #[test]
+    fn locked_folders_are_removed() {
+        let Place { _dir, data, workspace } = place();
+        fs::create_dir_all(workspace.join("a/b/c")).unwrap();
+        for folder in ["a/b/c", "a/b", "a", ""] {
+            let locked = PermissionsExt::from_mode(0o000);
+            fs::set_permissions(workspace.join(folder), locked).unwrap();
+        }
+        prepare(&workspace, &data).unwrap();
+        assert_eq!(listing(&workspace), ["final", "input"]);
+    }
+
+    #[test]
+    fn names_used_while_removing_may_be_taken() {
+        let Place { _dir, data, workspace } = place();
+        fs::create_dir_all(workspace.join(".removing-1/.removing-2/.removing-1/x")).unwrap();
+        fs::write(workspace.join(".removing-3"), "").unwrap();
+        prepare(&workspace, &data).unwrap();
+        assert_eq!(listing(&workspace), ["final", "input"]);
+    }
+
+    #[test]
+    fn a_workspace_that_is_a_link_is_refused() {
+        let Place { _dir, data, workspace } = place();
+        fs::create_dir_all(workspace.parent().unwrap()).unwrap();
+        symlink(&data, &workspace).unwrap();
+
+        let refused = prepare(&workspace, &data).unwrap_err();
+
+        assert!(matches!(refused, ExecError::Workspace { .. }), "{refused}");
+        assert_eq!(listing(&data), ["train.csv"]);
+    }
+
+    #[test]
+    fn a_workspace_around_the_data_is_refused() {
+        let Place { _dir, data, .. } = place();
+        for workspace in [&data, data.parent().unwrap(), Utf8Path::new("/")] {
+            let refused = prepare(workspace, &data).unwrap_err();
+            assert!(matches!(refused, ExecError::Workspace { .. }), "{refused}");
+        }
+        assert_eq!(listing(&data), ["train.csv"]);
+    }
+
+    #[test]
+    fn missing_data_is_refused_before_anything_is_removed() {
+        let Place { _dir, data, workspace } = place();
+        prepare(&workspace, &data).unwrap();
+        fs::write(workspace.join("kept"), "").unwrap();
+
+        let refused = prepare(&workspace, &data.join("absent")).unwrap_err();
+
+        assert!(matches!(refused, ExecError::DataDir { .. }), "{refused}");
+        assert_eq!(listing(&workspace), ["final", "input", "kept"]);
+    }
+}

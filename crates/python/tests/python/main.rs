@@ -1,0 +1,7 @@
+//! What the crate says about Python sources.
+
+mod blocks;
+mod calls;
+mod programs;
+mod properties;
+mod syntax;

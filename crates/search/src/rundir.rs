@@ -1,0 +1,105 @@
+//! The files of a run, all under one folder.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use fs_err as fs;
+
+/// The folder of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunDir {
+    root: Utf8PathBuf,
+}
+
+impl RunDir {
+    /// The run at `root`, which must be absolute, because scripts run elsewhere.
+    pub fn at(root: impl Into<Utf8PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The folder itself.
+    pub fn root(&self) -> &Utf8Path {
+        &self.root
+    }
+
+    /// The journal: the only state of the run.
+    pub fn journal(&self) -> Utf8PathBuf {
+        self.root.join("journal.jsonl")
+    }
+
+    /// The workspace of a concurrent lane.
+    pub fn workspace(&self, lane: &str) -> Utf8PathBuf {
+        self.root.join("work").join(lane)
+    }
+
+    /// `FinalResult` as JSON.
+    pub fn result(&self) -> Utf8PathBuf {
+        self.root.join("result.json")
+    }
+
+    /// The submission of the run.
+    pub fn submission(&self) -> Utf8PathBuf {
+        self.root.join("final/submission.csv")
+    }
+
+    /// A file in `solutions/`.
+    pub fn solution(&self, name: &str) -> Utf8PathBuf {
+        self.root.join("solutions").join(name)
+    }
+
+    /// Keeps a script under the hash of its content, and returns its file name.
+    pub(crate) fn keep_script(&self, content: &str) -> std::io::Result<String> {
+        let hash = blake3::hash(content.as_bytes()).to_hex();
+        let name = format!("{}.py", hash.get(..16).unwrap_or_default());
+        if !self.solution(&name).exists() {
+            write_whole(&self.solution(&name), content.as_bytes())?;
+        }
+        Ok(name)
+    }
+
+    /// Keeps the submission that a script wrote, beside the script, and returns its file name.
+    pub(crate) fn keep_submission(&self, script: &str, file: &Utf8Path) -> std::io::Result<String> {
+        let name = format!("{}.submission.csv", script.trim_end_matches(".py"));
+        copy_whole(file, &self.solution(&name))?;
+        Ok(name)
+    }
+
+    /// Makes a kept submission and its script the ones of the run.
+    pub fn publish(&self, submission: &str, script: &str) -> std::io::Result<()> {
+        write_whole(&self.root.join("final/solution.py"), script.as_bytes())?;
+        copy_whole(&self.solution(submission), &self.submission())
+    }
+
+    /// Saves the best script where there is no submission to go with it.
+    pub fn publish_script(&self, script: &str) -> std::io::Result<()> {
+        write_whole(&self.root.join("final/solution.py"), script.as_bytes())
+    }
+}
+
+/// Writes a file so that it is never seen half-written.
+pub fn write_whole(path: &Utf8Path, content: &[u8]) -> std::io::Result<()> {
+    replace(path, |temporary| fs::write(temporary, content))
+}
+
+/// Copies a file so that the copy is never seen half-written.
+pub fn copy_whole(from: &Utf8Path, to: &Utf8Path) -> std::io::Result<()> {
+    replace(to, |temporary| fs::copy(from, temporary).map(|_| ()))
+}
+
+fn replace(
+    path: &Utf8Path,
+    write: impl FnOnce(&Utf8Path) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    // Two lanes may keep the same script at the same time; the name of each temporary is its own.
+    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let temporary = Utf8PathBuf::from(format!("{path}.{}-{number}.tmp", std::process::id()));
+    let written = write(&temporary)
+        .and_then(|()| fs::File::open(&temporary)?.sync_all())
+        .and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        fs::remove_file(&temporary).ok(); // the first error is the one to report
+    }
+    written
+}
