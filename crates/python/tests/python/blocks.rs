@@ -1,13 +1,10 @@
-use std::fmt::Write;
-
 use mle_star_python::{Block, BlockKind, blocks};
 
 fn outline(source: &str) -> String {
-    blocks(source).iter().fold(String::new(), |mut outline, block| {
-        let Block { first_line, last_line, kind, text } = block;
-        writeln!(outline, "{first_line}-{last_line} {kind:?}\n{text}\n").unwrap();
-        outline
-    })
+    let pieces = blocks(source).into_iter().map(|Block { text, first_line, last_line, kind }| {
+        format!("{first_line}-{last_line} {kind:?}\n{text}\n")
+    });
+    pieces.collect::<Vec<_>>().join("\n")
 }
 
 #[test]

@@ -1,0 +1,1 @@
+//! From the best solution to the submission.

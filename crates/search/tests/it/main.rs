@@ -1,0 +1,15 @@
+//! The algorithm through its public interface, with scripted agents and a toy interpreter.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "tests")]
+
+mod world;
+
+mod agents;
+mod finalization;
+mod orchestration;
+mod phase1;
+mod phase2_inner;
+mod phase2_outer;
+mod phase3;
+mod resume;
+mod safety;
+mod smoke;

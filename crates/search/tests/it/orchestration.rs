@@ -1,0 +1,1 @@
+//! How the phases are tied together.

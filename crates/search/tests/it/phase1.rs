@@ -1,0 +1,1 @@
+//! Phase 1: Algorithm 1 and its failure paths.

@@ -1,0 +1,1 @@
+//! Phase 2, inner loop: Algorithm 2, lines 9-25.

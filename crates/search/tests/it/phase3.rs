@@ -1,0 +1,1 @@
+//! Phase 3: Algorithm 3 and its failure paths.

@@ -1,0 +1,1 @@
+//! A run that dies is taken up where it stopped.

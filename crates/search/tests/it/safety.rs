@@ -1,0 +1,1 @@
+//! Debugger, leakage and data-usage agents.
