@@ -30,7 +30,7 @@
 mod lines;
 
 use std::fs::TryLockError;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, BufRead as _, Read as _, Write as _};
 use std::thread;
 use std::time::Duration;
 
@@ -197,6 +197,14 @@ pub fn read<R: DeserializeOwned>(path: &Utf8Path) -> Result<Vec<R>, JournalError
     let bytes = fs::read(path)?;
     let (records, _) = parse(path, &bytes)?;
     Ok(records)
+}
+
+/// Reads only the first record of the journal at `path`; `None` if no whole line is there yet.
+pub fn read_first<R: DeserializeOwned>(path: &Utf8Path) -> Result<Option<R>, JournalError> {
+    let mut line = Vec::new();
+    io::BufReader::new(fs::File::open(path)?).read_until(b'\n', &mut line)?;
+    let (records, _) = parse(path, &line)?;
+    Ok(records.into_iter().next())
 }
 
 /// Whether some process holds the writer's lock right now.

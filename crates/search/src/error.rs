@@ -59,7 +59,7 @@ pub enum Error {
     #[error("the journal has format {found}; this program reads format {expected}")]
     Format {
         /// What the journal says.
-        found: u32,
+        found: u64,
         /// What this program reads and writes.
         expected: u32,
     },

@@ -10,7 +10,7 @@ mod output;
 use std::time::Duration;
 
 use mle_star_exec::{Ended, Outcome, SubmissionInfo};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::event::Event;
@@ -24,7 +24,7 @@ pub use bug::BugReport;
 pub use output::{build_evaluation_result, detect_error, extract_traceback};
 
 /// What a script is run for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// To be scored.
@@ -139,6 +139,7 @@ pub async fn evaluate_with_retry(
         }
     }
     ctx.tell(Event::Evaluated {
+        purpose: options.purpose,
         score: evaluated.solution.score,
         repairs,
         error: evaluated.bug.as_ref().map(|bug| bug.headline().to_owned()),

@@ -10,6 +10,7 @@ use mle_star_exec::machine::Machine;
 use mle_star_profile::{DataProfile, Manifest};
 use serde::{Deserialize, Serialize};
 
+use crate::evaluate::Purpose;
 use crate::models::{PipelineConfig, Score, TaskDescription};
 use crate::step::{Digest, StepKey};
 
@@ -63,6 +64,19 @@ pub enum Record {
         /// What.
         event: Event,
     },
+}
+
+impl Record {
+    /// The step that this record says is finished, and what came of it.
+    pub fn finished(&self) -> Option<(&StepKey, &Output)> {
+        match self {
+            Self::Finished { key, output, .. } => Some((key, output)),
+            Self::Opened { .. }
+            | Self::Resumed { .. }
+            | Self::Started { .. }
+            | Self::Happened { .. } => None,
+        }
+    }
 }
 
 /// What was settled before the first step. A resumed run uses this, not the machine it finds.
@@ -164,7 +178,9 @@ pub enum Event {
     },
     /// A script was evaluated, repairs included.
     Evaluated {
-        /// What it scored; `None` if it failed.
+        /// What it was run for.
+        purpose: Purpose,
+        /// What it scored; `None` if it failed, or was not run to be scored.
         score: Option<Score>,
         /// How many repairs it took.
         repairs: usize,

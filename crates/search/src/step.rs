@@ -106,15 +106,27 @@ impl Run {
         Self::assemble(dir, header, ports, recorder)
     }
 
-    /// Takes up the run in `dir` where it stopped. Nothing is asked, run or written yet.
-    pub fn resume(dir: RunDir, ports: Ports, on_change: OnChange) -> Result<Self, Error> {
-        let (recorder, header) = Recorder::resume(&dir.journal(), on_change, ports.clock.now())?;
+    /// What was settled before the run in `dir` began.
+    pub fn read_header(dir: &RunDir) -> Result<Header, Error> {
+        recorder::read_header(&dir.journal())
+    }
+
+    /// Takes up the run in `dir` where it stopped. Nothing is asked, run or written yet. In
+    /// `header`, folders and the interpreter may differ from what was recorded.
+    pub fn resume(
+        dir: RunDir,
+        header: Header,
+        ports: Ports,
+        on_change: OnChange,
+    ) -> Result<Self, Error> {
+        let recorder = Recorder::resume(&dir.journal(), on_change, ports.clock.now())?;
         Self::assemble(dir, header, ports, recorder)
     }
 
     /// Goes through the run in `dir` again without writing, asking or running anything.
     pub fn replay(dir: RunDir, ports: Ports) -> Result<Self, Error> {
-        let (recorder, header) = Recorder::replay(&dir.journal(), ports.clock.now())?;
+        let header = Self::read_header(&dir)?;
+        let recorder = Recorder::replay(&dir.journal(), ports.clock.now())?;
         Self::assemble(dir, header, ports, recorder)
     }
 

@@ -83,16 +83,15 @@ impl Recorder {
         path: &Utf8Path,
         on_change: OnChange,
         now: Timestamp,
-    ) -> Result<(Self, Header), Error> {
+    ) -> Result<Self, Error> {
         let (journal, records) = Journal::open(path)?;
-        let (header, records) = split_header(records)?;
         let mode = Mode::Writing { journal, announced: false };
-        Ok((Self::new(mode, on_change, records, now), header))
+        Ok(Self::new(mode, on_change, records, now))
     }
 
-    pub(super) fn replay(path: &Utf8Path, now: Timestamp) -> Result<(Self, Header), Error> {
-        let (header, records) = split_header(mle_star_journal::read(path)?)?;
-        Ok((Self::new(Mode::Replaying, OnChange::Stop, records, now), header))
+    pub(super) fn replay(path: &Utf8Path, now: Timestamp) -> Result<Self, Error> {
+        let records = mle_star_journal::read(path)?;
+        Ok(Self::new(Mode::Replaying, OnChange::Stop, records, now))
     }
 
     fn new(mode: Mode, on_change: OnChange, records: Vec<Record>, now: Timestamp) -> Self {
@@ -289,16 +288,19 @@ impl State {
     }
 }
 
-/// The first record, which says what the run is, and all records.
-fn split_header(records: Vec<Record>) -> Result<(Header, Vec<Record>), Error> {
-    match records.first() {
-        Some(Record::Opened { header, .. }) if header.format == FORMAT => {
-            Ok((header.clone(), records))
-        }
-        Some(Record::Opened { header, .. }) => {
-            Err(Error::Format { found: header.format, expected: FORMAT })
-        }
-        _ => Err(Error::Headless),
+/// What the first record says.
+pub(super) fn read_header(path: &Utf8Path) -> Result<Header, Error> {
+    // The format is looked at before anything else is understood: another one may differ in all.
+    let first: Option<serde_json::Value> = mle_star_journal::read_first(path)?;
+    let first = first.ok_or(Error::Headless)?;
+    match first.get("format").and_then(serde_json::Value::as_u64) {
+        Some(format) if format == u64::from(FORMAT) => {}
+        Some(found) => return Err(Error::Format { found, expected: FORMAT }),
+        None => return Err(Error::Headless),
+    }
+    match serde_json::from_value(first) {
+        Ok(Record::Opened { header, .. }) => Ok(header),
+        Ok(_) | Err(_) => Err(Error::Headless),
     }
 }
 

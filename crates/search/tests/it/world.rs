@@ -201,7 +201,7 @@ impl World {
 
     /// The run of this world, taken up again.
     pub(crate) fn reopen(&self) -> Run {
-        Run::resume(self.dir(), self.ports(), OnChange::Stop).unwrap()
+        Run::resume(self.dir(), self.header(), self.ports(), OnChange::Stop).unwrap()
     }
 
     /// A whole run from the start.

@@ -1,0 +1,122 @@
+//! Who answers the calls of a run.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use mle_star_agent::scripted::ScriptError;
+use mle_star_agent::{Agent, AgentError, Reply, Scripted};
+use mle_star_journal::JournalError;
+use mle_star_search::event::{Output, Record};
+use mle_star_search::rundir::RunDir;
+
+/// A choice of agents, as `--agents` spells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Agents {
+    /// `claude`: a language model behind the `claude` command line program.
+    Claude,
+    /// `playbook`: an expert system that needs no model.
+    Playbook,
+    /// `scripted:<file>`: replies from a file; see [`mle_star_agent::scripted`] for its form.
+    Scripted(Utf8PathBuf),
+    /// `replay:<run>`: the replies of another run, step by step.
+    Replay(Utf8PathBuf),
+}
+
+/// Why agents cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentsError {
+    /// The spelling is wrong.
+    #[error("unknown agents `{0}`")]
+    Unknown(String),
+    /// There is no key for them.
+    #[error("the environment variable `ANTHROPIC_API_KEY` is not set")]
+    NoKey,
+    /// They are not part of this version.
+    #[error("the agents `{0}` are not part of this version yet")]
+    NotYet(Agents),
+    /// The file of replies cannot be used.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+    /// The other run's journal cannot be read.
+    #[error("cannot replay `{run}`")]
+    Replay {
+        /// The run.
+        run: Utf8PathBuf,
+        /// Why.
+        source: JournalError,
+    },
+}
+
+impl Agents {
+    /// Opens them. `has_key` says whether there is a key for Claude.
+    pub(crate) fn open(&self, has_key: bool) -> Result<Box<dyn Agent>, AgentsError> {
+        match self {
+            Self::Claude if !has_key => Err(AgentsError::NoKey),
+            Self::Claude | Self::Playbook => Err(AgentsError::NotYet(self.clone())),
+            Self::Scripted(file) => Ok(Box::new(Scripted::from_file(file)?)),
+            Self::Replay(run) => Ok(Box::new(replay(run)?)),
+        }
+    }
+
+    /// The same with an absolute path, so that a resumed run finds it from anywhere.
+    #[must_use]
+    pub fn absolute(self) -> Self {
+        let absolute = |path: Utf8PathBuf| camino::absolute_utf8(&path).unwrap_or(path);
+        match self {
+            Self::Scripted(file) => Self::Scripted(absolute(file)),
+            Self::Replay(run) => Self::Replay(absolute(run)),
+            Self::Claude | Self::Playbook => self,
+        }
+    }
+}
+
+impl FromStr for Agents {
+    type Err = AgentsError;
+
+    fn from_str(text: &str) -> Result<Self, AgentsError> {
+        match text.split_once(':') {
+            None if text == "claude" => Ok(Self::Claude),
+            None if text == "playbook" => Ok(Self::Playbook),
+            Some(("scripted", file)) if !file.is_empty() => Ok(Self::Scripted(file.into())),
+            Some(("replay", run)) if !run.is_empty() => Ok(Self::Replay(run.into())),
+            _ => Err(AgentsError::Unknown(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Agents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Claude => f.write_str("claude"),
+            Self::Playbook => f.write_str("playbook"),
+            Self::Scripted(file) => write!(f, "scripted:{file}"),
+            Self::Replay(run) => write!(f, "replay:{run}"),
+        }
+    }
+}
+
+/// An agent that gives the replies of another run.
+fn replay(run: &Utf8Path) -> Result<Scripted, AgentsError> {
+    let records: Vec<Record> = mle_star_journal::read(&RunDir::at(run).journal())
+        .map_err(|source| AgentsError::Replay { run: run.to_owned(), source })?;
+    let replies: HashMap<String, (Reply, Option<String>)> = records
+        .iter()
+        .filter_map(Record::finished)
+        .filter_map(|(key, output)| match output {
+            Output::Asked { reply, no_answer } => {
+                Some((key.to_string(), (reply.clone(), no_answer.clone())))
+            }
+            Output::Ran { .. } | Output::Totals { .. } => None,
+        })
+        .collect();
+    Ok(Scripted::new(move |call| match replies.get(&call.step) {
+        // Nothing is paid for what was paid before.
+        Some((reply, None)) => Ok(Reply { cost_usd: None, ..reply.clone() }),
+        Some((_, Some(reason))) => {
+            Err(AgentError::NoAnswer { reason: reason.clone(), cost_usd: None })
+        }
+        None => Err(AgentError::NotScripted { role: call.role.clone(), step: call.step.clone() }),
+    }))
+}

@@ -1,0 +1,102 @@
+//! `mle-star list`
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use clap::Args;
+use mle_star_search::event::Record;
+use mle_star_search::rundir::RunDir;
+use mle_star_view::{Overview, State};
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// List the runs, the newest last
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The folder that holds the run directories
+    #[arg(default_value = "runs")]
+    runs: Utf8PathBuf,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Listed {
+    name: String,
+    state: &'static str,
+    #[serde(flatten)]
+    overview: Overview,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if !arguments.runs.is_dir() {
+        return Err(Failure::usage(
+            anyhow::anyhow!("there is no folder `{}`", arguments.runs),
+            "name the folder that holds the run directories",
+        ));
+    }
+    let mut listed = Vec::new();
+    for entry in arguments.runs.read_dir_utf8()? {
+        let root = entry?.into_path();
+        if RunDir::at(&root).journal().is_file() {
+            listed.push(look_at(&root));
+        }
+    }
+    listed.sort_by(|a, b| (a.overview.began, &a.name).cmp(&(b.overview.began, &b.name)));
+    let text = if arguments.json {
+        serde_json::to_string_pretty(&listed).map_err(std::io::Error::from)? + "\n"
+    } else {
+        table(&listed)
+    };
+    anstream::stdout().write_all(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn look_at(root: &Utf8Path) -> Listed {
+    let journal = RunDir::at(root).journal();
+    let name = root.file_name().unwrap_or_default().to_owned();
+    match mle_star_journal::read::<Record>(&journal) {
+        Ok(records) => {
+            let overview = Overview::of(&records);
+            Listed { name, state: super::show::state(&overview, &journal), overview, error: None }
+        }
+        Err(error) => Listed {
+            name,
+            state: "damaged",
+            overview: Overview::default(),
+            error: Some(format!("{:#}", anyhow::Error::from(error))),
+        },
+    }
+}
+
+fn table(listed: &[Listed]) -> String {
+    if listed.is_empty() {
+        return "no runs\n".to_owned();
+    }
+    let width = listed.iter().map(|it| it.name.chars().count()).max().unwrap_or(0);
+    let row = |name: &str, state: &str, [best, calls, scripts, cost]: [String; 4]| {
+        format!("{name:width$}  {state:10}  {best:>12}  {calls:>5}  {scripts:>7}  {cost:>8}\n")
+    };
+    let heading = ["best", "calls", "scripts", "cost"].map(str::to_owned);
+    let rows = listed.iter().map(|run| {
+        let overview = &run.overview;
+        let best = match overview.state {
+            State::Finished => overview.selected.or(overview.best),
+            State::Unfinished | State::Empty => overview.best,
+        };
+        let figures = [
+            best.map_or_else(|| "-".to_owned(), |best| format!("{:.6}", best.get())),
+            overview.agent_calls.to_string(),
+            overview.scripts.to_string(),
+            overview.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.2}")),
+        ];
+        row(&run.name, run.state, figures)
+    });
+    std::iter::once(row("run", "state", heading)).chain(rows).collect()
+}

@@ -1,0 +1,44 @@
+//! `mle-star resume`
+
+use std::process::ExitCode;
+
+use camino::Utf8PathBuf;
+use clap::Args;
+use mle_star::agents::AgentsError;
+use mle_star::pipeline::Resume;
+use mle_star_search::OnChange;
+
+use super::watch::{Output, watch};
+use crate::failure::Failure;
+
+/// Go on with a run after a crash, a kill or an interrupt: nothing that was finished is done again
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The run directory
+    run: Utf8PathBuf,
+
+    /// Other agents than before
+    #[arg(long, value_name = "AGENTS")]
+    agents: Option<String>,
+
+    /// Where the data is now; it must be the same data
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<Utf8PathBuf>,
+
+    /// Do recorded steps again that no longer fit, and what follows from them
+    #[arg(long)]
+    rerun_changed: bool,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let agents = arguments.agents.map(|text| text.parse()).transpose();
+    let agents = agents.map_err(|error: AgentsError| {
+        Failure::usage(error, "agents are claude, playbook, scripted:<file> or replay:<run>")
+    })?;
+    let on_change = if arguments.rerun_changed { OnChange::Rerun } else { OnChange::Stop };
+    let resume = Resume { run: arguments.run, agents, data: arguments.data, on_change };
+    watch(&arguments.output, resume.open())
+}

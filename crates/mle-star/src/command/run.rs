@@ -1,0 +1,139 @@
+//! `mle-star run`
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use camino::{Utf8Path, Utf8PathBuf};
+use clap::{Args, ValueEnum};
+use mle_star::agents::AgentsError;
+use mle_star::task_file::{TaskOptions, read_task};
+use mle_star::{Agents, Pipeline};
+use mle_star_search::models::{ConfigLayer, MetricDirection, Preset};
+
+use super::watch::{Output, watch};
+use crate::failure::Failure;
+
+/// Solve a task: search for models, write and merge candidates, refine what matters, ensemble, and
+/// write the submission
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Arguments {
+    /// A task.yaml, or a folder with one
+    task: Utf8PathBuf,
+
+    /// Who answers: claude, playbook, scripted:<file> or replay:<run>
+    #[arg(long, default_value = "claude", value_name = "AGENTS")]
+    agents: String,
+
+    /// One setting; may be repeated. M, T, K, L and R stand for the paper's numbers
+    #[arg(short = 's', long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+
+    /// A YAML file of settings
+    #[arg(long, value_name = "FILE")]
+    config: Option<Utf8PathBuf>,
+
+    /// A named set of settings, below all others
+    #[arg(long)]
+    preset: Option<PresetName>,
+
+    /// The folder in which the run directory is made
+    #[arg(long, value_name = "FOLDER", default_value = "runs")]
+    out: Utf8PathBuf,
+
+    /// The Python that runs the scripts [default: the first on the path]
+    #[arg(long, value_name = "FILE")]
+    python: Option<Utf8PathBuf>,
+
+    /// What to predict, for a folder without a task.yaml
+    #[arg(long, value_name = "TEXT")]
+    goal: Option<String>,
+
+    /// The metric, for a folder without a task.yaml
+    #[arg(long, value_name = "NAME")]
+    metric: Option<String>,
+
+    /// The metric is to be minimized
+    #[arg(long, conflicts_with = "maximize")]
+    minimize: bool,
+
+    /// The metric is to be maximized
+    #[arg(long)]
+    maximize: bool,
+
+    /// A text file with a discussion that the solution must not be a copy of; may be repeated
+    #[arg(long, value_name = "FILE")]
+    reference: Vec<Utf8PathBuf>,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  mle-star run titanic --agents scripted:replies.yaml
+  mle-star run titanic/task.yaml -s T=2 -s K=2 -s time_limit_seconds=3600
+  mle-star run houses --goal \"Predict the price\" --metric rmse
+
+Settings, with their defaults:
+  num_retrieved_models (M) 4       outer_loop_steps (T) 4        inner_loop_steps (K) 4
+  num_parallel_solutions (L) 2     ensemble_rounds (R) 5         max_debug_attempts 3
+  time_limit_seconds 86400         script_timeout_seconds a tenth of the time limit
+  subsample_limit 30000            max_budget_usd none           model sonnet
+  max_concurrent_sessions 4        tool_profile minimal          permission_mode bypassPermissions
+  strict_paper_selection false     prompts_dir none              log_level INFO, log_file none
+  phase_time_budget {phase1: 0.1, phase2: 0.65, phase3: 0.15, finalization: 0.1}
+Each can also be given as an environment variable, such as MLE_STAR_MODEL.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (the run can be resumed)";
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum PresetName {
+    Fast,
+    Paper,
+    MleBench,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let agents: Agents = arguments.agents.parse().map_err(|error: AgentsError| {
+        Failure::usage(error, "agents are claude, playbook, scripted:<file> or replay:<run>")
+    })?;
+    let flags = ConfigLayer::from_pairs(arguments.settings.iter().map(String::as_str))?;
+    let file = match &arguments.config {
+        Some(path) => read_settings(path)?,
+        None => ConfigLayer::default(),
+    };
+    let preset = match arguments.preset {
+        None => ConfigLayer::default(),
+        Some(PresetName::Fast) => Preset::Fast.layer(),
+        Some(PresetName::Paper) => Preset::Paper.layer(),
+        Some(PresetName::MleBench) => Preset::MleBench.layer(),
+    };
+    let direction = match (arguments.minimize, arguments.maximize) {
+        (true, _) => Some(MetricDirection::Minimize),
+        (_, true) => Some(MetricDirection::Maximize),
+        (false, false) => None,
+    };
+    let options = TaskOptions { goal: arguments.goal, metric: arguments.metric, direction };
+    let task = read_task(&arguments.task, &options)?;
+    let references = arguments.reference.iter().map(fs_err::read_to_string);
+
+    let pipeline = Pipeline::new(task)
+        .settings(flags.over(file))
+        .preset(preset)
+        .agents(agents)
+        .runs(arguments.out)
+        .python(arguments.python)
+        .reference_discussions(references.collect::<Result<_, _>>()?);
+    watch(&arguments.output, pipeline.open())
+}
+
+fn read_settings(path: &Utf8Path) -> Result<ConfigLayer, Failure> {
+    let text = fs_err::read_to_string(path)?;
+    let hint = "a file of settings has lines such as `outer_loop_steps: 2`";
+    let map = serde_saphyr::from_str(&text)
+        .with_context(|| format!("cannot use `{path}` as settings"))
+        .map_err(|error| Failure::usage(error, hint))?;
+    let layer = ConfigLayer::from_map(map).with_context(|| format!("cannot use `{path}`"));
+    layer.map_err(|error| Failure::usage(error, hint))
+}

@@ -1,0 +1,116 @@
+//! `mle-star show`
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use camino::{Utf8Path, Utf8PathBuf};
+use clap::Args;
+use mle_star::RunError;
+use mle_star_search::event::{Output, Record};
+use mle_star_search::rundir::RunDir;
+use mle_star_view::{Detail, Overview, State};
+
+use crate::failure::Failure;
+
+/// Look into a run: where it is, what happened, or what one step gave
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The run directory
+    run: Utf8PathBuf,
+
+    /// One step, such as phase2/path-0/outer-1/inner-2/coder
+    #[arg(long, value_name = "STEP")]
+    step: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let dir = RunDir::at(&arguments.run);
+    if !dir.journal().is_file() {
+        return Err(RunError::NoRun(arguments.run.clone()).into());
+    }
+    let records: Vec<Record> =
+        mle_star_journal::read(&dir.journal()).context("cannot read the run")?;
+    let text = match &arguments.step {
+        Some(step) => show_step(&records, step, arguments.json)?,
+        None if arguments.json => {
+            serde_json::to_string_pretty(&Overview::of(&records)).context("cannot show the run")?
+        }
+        None => show_run(&records, &dir),
+    };
+    writeln!(anstream::stdout(), "{}", text.trim_end())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How a run is doing, in a word.
+pub(crate) fn state(overview: &Overview, journal: &Utf8Path) -> &'static str {
+    match overview.state {
+        State::Finished => "finished",
+        State::Unfinished if mle_star_journal::is_locked(journal).unwrap_or(false) => "running",
+        State::Unfinished => "stopped",
+        State::Empty => "empty",
+    }
+}
+
+fn show_run(records: &[Record], dir: &RunDir) -> String {
+    let overview = Overview::of(records);
+    let mut lines: Vec<String> =
+        records.iter().filter_map(|it| mle_star_view::line(it, Detail::Steps)).collect();
+    let best = overview.best.map_or_else(|| "-".to_owned(), |best| best.to_string());
+    lines.push(String::new());
+    lines.push(format!(
+        "{} · best {best} · {} agent calls · {} scripts · {} warnings",
+        state(&overview, &dir.journal()),
+        overview.agent_calls,
+        overview.scripts,
+        overview.warnings.len(),
+    ));
+    lines.extend(overview.open_steps.iter().map(|step| format!("not finished: {step}")));
+    if dir.submission().is_file() {
+        lines.push(format!("submission: {}", dir.submission()));
+    }
+    lines.join("\n")
+}
+
+fn show_step(records: &[Record], step: &str, json: bool) -> Result<String, Failure> {
+    let steps =
+        records.iter().filter_map(|it| it.finished().map(|(key, output)| (it, key, output)));
+    let found = steps.clone().rev().find(|(_, key, _)| key.as_str() == step);
+    let Some((record, _, output)) = found else {
+        let known = steps.map(|(_, key, _)| key.as_str());
+        let hint = match mle_star_search::models::nearest(step, known) {
+            Some(near) => format!("did you mean {near}?"),
+            None => "`mle-star show <run>` lists the steps".to_owned(),
+        };
+        return Err(Failure::usage(anyhow::anyhow!("the run has no finished step `{step}`"), hint));
+    };
+    if json {
+        return Ok(serde_json::to_string_pretty(record).context("cannot show the step")?);
+    }
+    // Line breaks are wanted here; everything else that a terminal would obey is not.
+    let plain = |text: &str| -> String {
+        text.lines().map(|line| format!("{}\n", strip_controls(line))).collect()
+    };
+    Ok(match output {
+        Output::Asked { reply, no_answer: None } => plain(&reply.text),
+        Output::Asked { no_answer: Some(reason), .. } => format!("no answer: {}", plain(reason)),
+        Output::Ran { outcome, script, .. } => format!(
+            "script: solutions/{script}\nended: {:?} after {:.1} s\n\n{}\n{}",
+            outcome.ended,
+            outcome.duration_seconds,
+            plain(&outcome.stdout.text),
+            plain(&outcome.stderr.text),
+        ),
+        Output::Totals { duration_seconds, cost_usd } => {
+            format!("running time: {duration_seconds:.1} s\ncost: {cost_usd:?}")
+        }
+    })
+}
+
+fn strip_controls(line: &str) -> String {
+    line.chars().filter(|it| !it.is_control() || *it == '\t').collect()
+}

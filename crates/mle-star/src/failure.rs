@@ -1,0 +1,84 @@
+//! Why a command failed, for a person.
+
+use std::process::ExitCode;
+
+use mle_star::RunError;
+use mle_star::task_file::TaskFileError;
+use mle_star_search::models::ConfigError;
+
+/// The command was used wrongly.
+pub(crate) const USAGE: u8 = 2;
+
+/// The command was interrupted.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// What is wrong, what to do about it, and the exit code that says so.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    error: anyhow::Error,
+    hint: Option<String>,
+    code: u8,
+}
+
+impl Failure {
+    /// The command was used wrongly.
+    pub(crate) fn usage(error: impl Into<anyhow::Error>, hint: impl Into<String>) -> Self {
+        Self { error: error.into(), hint: Some(hint.into()), code: USAGE }
+    }
+
+    /// Says what is wrong on standard error.
+    #[expect(clippy::print_stderr, reason = "the one place that says why a command failed")]
+    pub(crate) fn report(self) -> ExitCode {
+        // A line for the whole chain of causes; a cause may bring line breaks of its own.
+        let message = mle_star_view::plain(&format!("{:#}", self.error));
+        eprintln!("error: {message}");
+        if let Some(hint) = self.hint {
+            eprintln!("hint: {}", mle_star_view::plain(&hint));
+        }
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        let code = if error.is_usage() { USAGE } else { 1 };
+        Self { hint: error.hint(), code, error: error.into() }
+    }
+}
+
+impl From<TaskFileError> for Failure {
+    fn from(error: TaskFileError) -> Self {
+        let hint = match &error {
+            TaskFileError::NotFound(_) => "name a task.yaml, or a folder with one",
+            TaskFileError::Incomplete { .. } => {
+                "write a task.yaml, or add what is missing: --goal \"…\" --metric rmse"
+            }
+            TaskFileError::UnknownKey { .. }
+            | TaskFileError::NotYaml { .. }
+            | TaskFileError::Unusable { .. } => {
+                "a task file has competition_id, task_type, data_modality, evaluation_metric, \
+                 metric_direction, description or description_file, and data_dir"
+            }
+            TaskFileError::Read(_) => "check the path and its permissions",
+        };
+        Self::usage(error, hint)
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::usage(error, "`mle-star run --help` lists the settings")
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self { error: error.into(), hint: None, code: 1 }
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self { error, hint: None, code: 1 }
+    }
+}

@@ -1,0 +1,28 @@
+//! The `mle-star` command.
+
+mod command;
+mod failure;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::command::Command;
+
+/// A machine-learning-engineering agent: from a task and its data to a submission
+#[derive(Debug, Parser)]
+#[command(name = "mle-star", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() -> ExitCode {
+    let ended = match Cli::parse().command {
+        Command::Run(arguments) => command::run::run(arguments),
+        Command::Resume(arguments) => command::resume::run(arguments),
+        Command::List(arguments) => command::list::run(&arguments),
+        Command::Show(arguments) => command::show::run(&arguments),
+    };
+    ended.unwrap_or_else(|failure| failure.report())
+}

@@ -1,0 +1,403 @@
+//! Wiring: from a task and settings to a run, and from its end to the files people look for.
+
+use std::num::NonZero;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use fs_err as fs;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use mle_star_exec::machine::{self, Machine};
+use mle_star_exec::{ExecError, Local};
+use mle_star_profile::{Bounds, Manifest, ProfileError};
+use mle_star_search::event::{FORMAT, Header};
+use mle_star_search::models::{
+    ConfigError, ConfigLayer, FinalResult, PipelineConfig, TaskDescription, TaskError,
+};
+use mle_star_search::rundir::{RunDir, copy_whole, write_whole};
+use mle_star_search::{Completed, Error, OnChange, PipelineError, Ports, Run};
+
+use crate::agents::{Agents, AgentsError};
+use crate::clock::SystemClock;
+use crate::secrets::secrets;
+
+/// A run that is about to begin.
+#[derive(Debug, Clone)]
+pub struct Pipeline {
+    task: TaskDescription,
+    settings: ConfigLayer,
+    preset: ConfigLayer,
+    agents: Agents,
+    runs: Utf8PathBuf,
+    python: Option<Utf8PathBuf>,
+    reference_discussions: Vec<String>,
+}
+
+/// Why a run did not begin, or ended without a result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The task makes no sense.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    /// The settings make no sense.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The data cannot be used.
+    #[error("the data of the task cannot be used")]
+    Data(#[from] ProfileError),
+    /// The data is not what the run began with.
+    #[error("the data is not what the run began with: {}", .0.join("; "))]
+    DataChanged(Vec<String>),
+    /// The task needs packages that are not installed.
+    #[error("the task needs Python packages that are not installed: {}", .packages.join(", "))]
+    Packages {
+        /// The interpreter.
+        python: String,
+        /// What is missing.
+        packages: Vec<String>,
+    },
+    /// The machine cannot run scripts.
+    #[error("this machine cannot run the scripts")]
+    Machine(#[from] ExecError),
+    /// The agents cannot be had.
+    #[error(transparent)]
+    Agents(#[from] AgentsError),
+    /// A file cannot be read or written. The message names it.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// There is no run at this place.
+    #[error("there is no run at `{0}`")]
+    NoRun(Utf8PathBuf),
+    /// The run cannot be opened.
+    #[error("the run at `{run}` cannot be opened")]
+    Open {
+        /// The run directory.
+        run: Utf8PathBuf,
+        /// Why.
+        source: Error,
+    },
+    /// The run ended without a result.
+    #[error("{source}")]
+    Pipeline {
+        /// The run directory.
+        run: Utf8PathBuf,
+        /// Why.
+        source: PipelineError,
+    },
+}
+
+/// How a run is taken up again.
+#[derive(Debug, Clone)]
+pub struct Resume {
+    /// The run directory.
+    pub run: Utf8PathBuf,
+    /// Other agents than before.
+    pub agents: Option<Agents>,
+    /// Where the data is now.
+    pub data: Option<Utf8PathBuf>,
+    /// What to do where the journal does not fit.
+    pub on_change: OnChange,
+}
+
+impl Pipeline {
+    /// A run on `task`, with default settings, Claude's agents, under `runs/`.
+    pub fn new(task: TaskDescription) -> Self {
+        Self {
+            task,
+            settings: ConfigLayer::default(),
+            preset: ConfigLayer::default(),
+            agents: Agents::Claude,
+            runs: "runs".into(),
+            python: None,
+            reference_discussions: Vec::new(),
+        }
+    }
+
+    /// Settings, all of them explicit.
+    #[must_use]
+    pub fn config(self, config: PipelineConfig) -> Self {
+        self.settings(config.into_layer())
+    }
+
+    /// The settings that are explicit. The environment and the defaults fill in the others.
+    #[must_use]
+    pub fn settings(self, settings: ConfigLayer) -> Self {
+        Self { settings, ..self }
+    }
+
+    /// What takes the place of the defaults, below the environment.
+    #[must_use]
+    pub fn preset(self, preset: ConfigLayer) -> Self {
+        Self { preset, ..self }
+    }
+
+    /// Who answers the calls.
+    #[must_use]
+    pub fn agents(self, agents: Agents) -> Self {
+        Self { agents, ..self }
+    }
+
+    /// The folder in which the run directory is made.
+    #[must_use]
+    pub fn runs(self, folder: impl Into<Utf8PathBuf>) -> Self {
+        Self { runs: folder.into(), ..self }
+    }
+
+    /// The Python that runs the scripts; the first one on the path if not given.
+    #[must_use]
+    pub fn python(self, python: Option<Utf8PathBuf>) -> Self {
+        Self { python, ..self }
+    }
+
+    /// Discussions that the solution must not be a copy of.
+    #[must_use]
+    pub fn reference_discussions(self, reference_discussions: Vec<String>) -> Self {
+        Self { reference_discussions, ..self }
+    }
+
+    /// Runs it to its end.
+    pub async fn run(self) -> Result<FinalResult, RunError> {
+        let run = self.open().await?;
+        complete(&run).await
+    }
+
+    /// Checks everything that can be checked before money is spent, and opens the run directory.
+    pub async fn open(self) -> Result<Run, RunError> {
+        let Self { mut task, settings, preset, agents, runs, python, reference_discussions } = self;
+        task.validate()?;
+        let environment = ConfigLayer::from_environment(utf8_environment())?;
+        let mut config = settings.over(environment).over(preset).resolve()?;
+        task.data_dir = camino::absolute_utf8(&task.data_dir)?;
+        config.prompts_dir = match config.prompts_dir {
+            Some(folder) => Some(camino::absolute_utf8(&folder)?),
+            None => None,
+        };
+        let data = mle_star_profile::profile(&task.data_dir, &Bounds::default())?;
+        let manifest = Manifest::of(&task.data_dir)?;
+
+        let agents = agents.absolute();
+        let agent = agents.open(has_key())?;
+        let machine = machine::detect(python.as_deref()).await?;
+        check_packages(&task, &machine)?;
+
+        let header = Header {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            agents: agents.to_string(),
+            task,
+            config,
+            machine,
+            data,
+            manifest,
+            reference_discussions,
+        };
+        let ports = ports(agent, &header);
+        let dir = new_run_directory(&runs, &header.task.competition_id)?;
+        let opened = describe_run(&dir, &header)
+            .map_err(Error::from)
+            .and_then(|()| Run::create(dir.clone(), header, ports));
+        opened.map_err(|source| {
+            fs::remove_dir_all(dir.root()).ok(); // a run that never began leaves nothing behind
+            RunError::Open { run: dir.root().to_owned(), source }
+        })
+    }
+}
+
+impl Resume {
+    /// Takes up the run at `run` with everything as it was.
+    pub fn new(run: impl Into<Utf8PathBuf>) -> Self {
+        Self { run: run.into(), agents: None, data: None, on_change: OnChange::Stop }
+    }
+
+    /// Opens the run and makes sure that it can go on, before anything is spent.
+    pub async fn open(self) -> Result<Run, RunError> {
+        let root = camino::absolute_utf8(&self.run)?;
+        let dir = RunDir::at(&root);
+        if !dir.journal().is_file() {
+            return Err(RunError::NoRun(root));
+        }
+        let in_run = |source| RunError::Open { run: root.clone(), source };
+        let mut header = Run::read_header(&dir).map_err(in_run)?;
+        if let Some(data) = &self.data {
+            header.task.data_dir = camino::absolute_utf8(data)?;
+        }
+        let changed = header.manifest.differences(&Manifest::of(&header.task.data_dir)?);
+        if !changed.is_empty() {
+            return Err(RunError::DataChanged(changed));
+        }
+        let agents = match self.agents {
+            Some(agents) => agents.absolute(),
+            None => header.agents.parse()?,
+        };
+        let agent = agents.open(has_key())?;
+        if !Utf8Path::new(&header.machine.python).is_file() {
+            // The run directory came from another machine.
+            header.machine.python = machine::detect(None).await?.python;
+        }
+        let run = Run::resume(dir, header.clone(), ports(agent, &header), self.on_change)
+            .map_err(|source| RunError::Open { run: root.clone(), source })?;
+        run.rehearse(mle_star_search::run(&run.ctx()))
+            .map_err(|source| RunError::Pipeline { run: root, source })?;
+        Ok(run)
+    }
+}
+
+/// Runs an open run to its end and delivers the result.
+pub async fn complete(run: &Run) -> Result<FinalResult, RunError> {
+    let completed = mle_star_search::run(&run.ctx())
+        .await
+        .map_err(|source| RunError::Pipeline { run: run.dir().root().to_owned(), source })?;
+    deliver(run.dir(), &completed)?;
+    Ok(completed.result)
+}
+
+/// Puts the result where people look for it. Doing it twice does no harm.
+fn deliver(dir: &RunDir, completed: &Completed) -> Result<(), RunError> {
+    let Completed { result, submission } = completed;
+    match submission {
+        Some(submission) => {
+            dir.publish(submission, &result.final_solution.content)?;
+            if let Some(folder) = result.task.explicit_output_dir() {
+                copy_whole(&dir.submission(), &folder.join("submission.csv"))?;
+            }
+        }
+        None => dir.publish_script(&result.final_solution.content)?,
+    }
+    let text = serde_json::to_string_pretty(result).map_err(std::io::Error::from)?;
+    write_whole(&dir.result(), text.as_bytes())?;
+    Ok(())
+}
+
+fn ports(agent: Box<dyn mle_star_agent::Agent>, header: &Header) -> Ports {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    Ports {
+        agent,
+        executor: Box::new(Local { python: header.machine.python.clone().into() }),
+        clock: Box::new(SystemClock),
+        secrets: secrets(utf8_environment()),
+        script_slots: header.config.num_parallel_solutions.min(cores),
+    }
+}
+
+/// The task and the settings in a form that people read; the journal has them too.
+fn describe_run(dir: &RunDir, header: &Header) -> std::io::Result<()> {
+    let yaml = |error: serde_saphyr::ser::Error| std::io::Error::other(error.to_string());
+    let task = serde_saphyr::to_string(&header.task).map_err(yaml)?;
+    write_whole(&dir.root().join("task.yaml"), task.as_bytes())?;
+    let config = serde_saphyr::to_string(&header.config).map_err(yaml)?;
+    write_whole(&dir.root().join("config.yaml"), config.as_bytes())
+}
+
+/// `runs/<competition>-<time>`, made anew.
+fn new_run_directory(runs: &Utf8Path, competition_id: &str) -> Result<RunDir, RunError> {
+    let runs = camino::absolute_utf8(runs)?;
+    fs::create_dir_all(&runs)?;
+    let name: String = competition_id
+        .chars()
+        .map(|it| if it.is_alphanumeric() || matches!(it, '-' | '_' | '.') { it } else { '-' })
+        .collect();
+    let time = Timestamp::now().to_zoned(TimeZone::UTC).strftime("%Y%m%d-%H%M%S");
+    let mut number = 1;
+    loop {
+        let suffix = if number == 1 { String::new() } else { format!("-{number}") };
+        let root = runs.join(format!("{}-{time}{suffix}", name.trim_start_matches('.')));
+        match fs::create_dir(&root) {
+            Ok(()) => return Ok(RunDir::at(root)),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn check_packages(task: &TaskDescription, machine: &Machine) -> Result<(), RunError> {
+    let plain = |name: &str| name.to_lowercase().replace(['_', '.'], "-");
+    let installed: Vec<String> = machine.packages.iter().map(|it| plain(&it.name)).collect();
+    let packages: Vec<String> = task
+        .packages
+        .iter()
+        .filter(|wanted| {
+            let name = wanted.split(['=', '<', '>', '!', '~', '[', ' ', ';']).next();
+            !name.is_some_and(|name| installed.contains(&plain(name)))
+        })
+        .cloned()
+        .collect();
+    if packages.is_empty() {
+        return Ok(());
+    }
+    Err(RunError::Packages { python: machine.python.clone(), packages })
+}
+
+fn has_key() -> bool {
+    std::env::var_os("ANTHROPIC_API_KEY").is_some_and(|key| !key.is_empty())
+}
+
+/// The environment, without what is not text.
+fn utf8_environment() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+}
+
+impl RunError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Task(TaskError::Direction { .. }) => {
+                Some("correct `metric_direction`, or leave it out".to_owned())
+            }
+            Self::Data(_) => Some("`data_dir` must be a folder with at least one file".to_owned()),
+            Self::DataChanged(_) => {
+                Some("restore the data, or name its folder with --data".to_owned())
+            }
+            Self::Packages { python, packages } => {
+                Some(format!("{python} -m pip install {}", packages.join(" ")))
+            }
+            Self::Machine(_) => Some("install Python 3.10 or later, or use --python".to_owned()),
+            Self::Agents(AgentsError::NoKey | AgentsError::NotYet(_)) => {
+                Some("use --agents scripted:<file>".to_owned())
+            }
+            Self::Agents(AgentsError::Unknown(_)) => {
+                Some("agents are claude, playbook, scripted:<file> or replay:<run>".to_owned())
+            }
+            Self::NoRun(_) => Some("`mle-star list` shows the runs".to_owned()),
+            Self::Open { source: Error::Journal(journal), .. } => match journal {
+                mle_star_journal::JournalError::Locked { .. } => {
+                    Some("wait for the other process, or stop it".to_owned())
+                }
+                mle_star_journal::JournalError::Damaged { .. } => Some(
+                    "the line can be mended by hand, or it and all later ones removed".to_owned(),
+                ),
+                mle_star_journal::JournalError::Io(_)
+                | mle_star_journal::JournalError::Exists { .. }
+                | mle_star_journal::JournalError::Encode(_)
+                | mle_star_journal::JournalError::Stopped { .. } => None,
+            },
+            Self::Pipeline { run, source } => match source.cause() {
+                Error::Diverged { .. } => Some(format!("mle-star resume {run} --rerun-changed")),
+                Error::NoCandidate { .. } | Error::NoModels | Error::Retriever { .. } => {
+                    Some(format!("mle-star show {run}"))
+                }
+                Error::Agent { .. }
+                | Error::Exec { .. }
+                | Error::Journal(_)
+                | Error::Io(_)
+                | Error::Prompt(_)
+                | Error::NotRecorded { .. }
+                | Error::Format { .. }
+                | Error::Headless
+                | Error::Precondition(_) => {
+                    Some(format!("when that is mended: mle-star resume {run}"))
+                }
+            },
+            Self::Task(_) | Self::Config(_) | Self::Agents(_) | Self::Io(_) | Self::Open { .. } => {
+                None
+            }
+        }
+    }
+
+    /// Whether the caller asked for something that cannot be done, rather than something failing.
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::Task(_) | Self::Config(_) | Self::Data(_) | Self::Agents(_) | Self::NoRun(_)
+        )
+    }
+}

@@ -1,0 +1,156 @@
+//! A task folder with data, and scripted replies for it.
+
+use assert_cmd::Command;
+use camino::{Utf8Path, Utf8PathBuf};
+use mle_star_search::event::Record;
+use tempfile::TempDir;
+
+/// A folder with a task, its data and a file of replies.
+pub(crate) struct Shop {
+    pub(crate) folder: TempDir,
+}
+
+impl Shop {
+    /// A task with useful replies for every role.
+    pub(crate) fn new() -> Self {
+        let shop = Self { folder: tempfile::tempdir().unwrap() };
+        shop.write("shop/task.yaml", TASK);
+        shop.write("shop/input/train.csv", "id,x,y\n1,2,3\n2,3,4\n");
+        shop.write("shop/input/test.csv", "id,x\n3,4\n");
+        shop.write("replies.yaml", REPLIES);
+        shop
+    }
+
+    pub(crate) fn path(&self) -> &Utf8Path {
+        Utf8Path::from_path(self.folder.path()).unwrap()
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.path().join(name);
+        fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+        fs_err::write(path, text).unwrap();
+    }
+
+    /// The binary, in this folder, with nothing of ours in the environment.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("mle-star"));
+        command.current_dir(self.path()).env_remove("ANTHROPIC_API_KEY").env("NO_COLOR", "1");
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("MLE_STAR_") {
+                command.env_remove(name);
+            }
+        }
+        command
+    }
+
+    /// `mle-star run shop` with the scripted replies and `settings` such as `T=1 K=2`.
+    pub(crate) fn run(&self, settings: &str) -> Command {
+        let mut command = self.command();
+        command.args(["run", "shop", "--agents", "scripted:replies.yaml"]);
+        for setting in settings.split_whitespace() {
+            command.args(["-s", setting]);
+        }
+        command
+    }
+
+    /// The only run directory.
+    pub(crate) fn only_run(&self) -> Utf8PathBuf {
+        let mut runs = self.path().join("runs").read_dir_utf8().unwrap();
+        let run = runs.next().unwrap().unwrap().into_path();
+        assert!(runs.next().is_none(), "there is more than one run");
+        run
+    }
+}
+
+/// What a journal holds.
+pub(crate) fn records(run: &Utf8Path) -> Vec<Record> {
+    mle_star_journal::read(&run.join("journal.jsonl")).unwrap()
+}
+
+/// The keys of the finished steps.
+pub(crate) fn steps(run: &Utf8Path) -> Vec<String> {
+    let records = records(run);
+    records.iter().filter_map(Record::finished).map(|(key, _)| key.to_string()).collect()
+}
+
+const TASK: &str = "\
+competition_id: shop
+task_type: regression
+data_modality: tabular
+evaluation_metric: r2
+description: Predict y from x.
+";
+
+/// Candidates score 0.5, merges 0.6, refinements a little more with every step, ensembles 0.9.
+pub(crate) const REPLIES: &str = r#"
+replies:
+  - role: retriever
+    cost_usd: 0.01
+    reply: |
+      {"models": [
+        {"model_name": "a", "example_code": "fit()"}, {"model_name": "b", "example_code": "fit()"},
+        {"model_name": "c", "example_code": "fit()"}, {"model_name": "d", "example_code": "fit()"}]}
+  - role: init
+    cost_usd: 0.01
+    reply: |
+      ```python
+      import csv
+      rows = list(csv.DictReader(open("./input/train.csv")))
+      score = 0.5$candidate
+      print(f"Final Validation Performance: {score}")
+      ```
+  - role: merger
+    reply: |
+      ```python
+      gain = 0.0
+      score = 0.6 + gain
+      print(f"Final Validation Performance: {score}")
+      ```
+  - role: ablation
+    reply: |
+      ```python
+      print("baseline 0.6, without the gain 0.5")
+      ```
+  - role: summarize
+    reply: The gain matters most.
+  - role: extractor
+    step: "*/outer-0/*"
+    reply: '{"plans": [{"code_block": "gain = 0.0", "plan": "raise the gain"}]}'
+  - role: extractor
+    reply: '{"plans": [{"code_block": "score = 0.6 + gain", "plan": "add more"}]}'
+  - role: planner
+    reply: plan $inner
+  - role: coder
+    step: "*/outer-0/*"
+    reply: |
+      ```python
+      gain = 0.01$inner
+      ```
+  - role: coder
+    reply: |
+      ```python
+      score = 0.6 + gain + 0.0$outer$inner
+      ```
+  - role: ens_planner
+    reply: average, round $round
+  - role: ensembler
+    reply: |
+      ```python
+      score = 0.9
+      open("./final/submission.csv", "w").write("id,y\n3,5\n")
+      print(f"Final Validation Performance: {score}")
+      ```
+  - role: leakage
+    variant: detection
+    reply: '{"answers": [{"leakage_status": "No Data Leakage", "code_block": "x"}]}'
+  - role: data
+    reply: All the provided information is used.
+  - role: test
+    variant: subsampling_extract
+    reply: "```\n```"
+  - role: test
+    reply: |
+      ```python
+      open("./final/submission.csv", "w").write("id,y\n3,4\n")
+      ```
+"#;

@@ -1,0 +1,145 @@
+//! One record in one line.
+
+use mle_star_search::evaluate::Purpose;
+use mle_star_search::event::{Event, Output, Phase, Record};
+use mle_star_search::models::Score;
+
+/// How much of a plan or message a line shows.
+const SHOWN_CHARS: usize = 100;
+
+/// How much is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// What was found and decided.
+    Events,
+    /// Every step as well.
+    Steps,
+}
+
+/// What a record says to someone who watches; `None` if it is not worth a line.
+pub fn line(record: &Record, detail: Detail) -> Option<String> {
+    match record {
+        Record::Opened { header, .. } => Some(format!(
+            "task {} · {} ({}) · agents: {}",
+            plain(&header.task.competition_id),
+            plain(&header.task.evaluation_metric),
+            header.task.metric_direction.in_words(),
+            plain(&header.agents),
+        )),
+        Record::Resumed { .. } => Some("resumed".to_owned()),
+        Record::Finished { .. } if detail == Detail::Events => None,
+        Record::Started { .. } => None,
+        Record::Finished { key, output, .. } => match output {
+            Output::Asked { reply, no_answer } => {
+                let cost = reply.cost_usd.map(|cost| format!(" · ${cost:.2}")).unwrap_or_default();
+                let answer = if no_answer.is_some() { "gave no answer" } else { "answered" };
+                Some(format!("{key} {answer}{cost}"))
+            }
+            Output::Ran { outcome, .. } => {
+                Some(format!("{key} ended after {:.1} s", outcome.duration_seconds))
+            }
+            Output::Totals { .. } => None,
+        },
+        Record::Happened { key, event, .. } => happened(key.as_str(), event),
+    }
+}
+
+fn happened(key: &str, event: &Event) -> Option<String> {
+    Some(match event {
+        Event::PhaseStarted { phase } => format!("=== {} ===", title(*phase)),
+        Event::PhaseEnded { best, .. } => format!("{key} ended · best {}", shown(*best)),
+        Event::Retrieved { models } => format!("{key} found {}", brief(&models.join(", "))),
+        Event::Evaluated { purpose, score, repairs, error } => {
+            let repaired =
+                if *repairs > 0 { format!(" · repairs: {repairs}") } else { String::new() };
+            let error = error.as_ref().map(|it| format!(" · {}", brief(it))).unwrap_or_default();
+            let outcome = match purpose {
+                Purpose::Validation => format!("score {}", shown(*score)),
+                Purpose::Ablation | Purpose::Submission if error.is_empty() => "ran".to_owned(),
+                Purpose::Ablation | Purpose::Submission => "failed".to_owned(),
+            };
+            format!("{key} {outcome}{repaired}{error}")
+        }
+        Event::Merged { base, score, accepted, .. } => {
+            format!("{key} {} · {base} -> {}", verdict(*accepted), shown(*score))
+        }
+        Event::LeakageChecked { found: true, changed } => {
+            let mended = if *changed { "mended" } else { "could not be mended" };
+            format!("{key} leakage found and {mended}")
+        }
+        Event::DataUsageChecked { changed: true } => format!("{key} now uses more of the data"),
+        Event::Refined { plan, score, best, accepted } => {
+            format!(
+                "{key} {} · {} (best {best}) · {}",
+                verdict(*accepted),
+                shown(*score),
+                brief(plan)
+            )
+        }
+        Event::OuterStepSkipped { reason } => format!("{key} skipped: {}", brief(reason)),
+        Event::PathEnded { path, best, failure } => {
+            let why =
+                failure.as_ref().map(|it| format!(" · failed: {}", brief(it))).unwrap_or_default();
+            format!("path {path} ended · best {best}{why}")
+        }
+        Event::Ensembled { plan, score } => format!("{key} {} · {}", shown(*score), brief(plan)),
+        Event::Selected { from, score } => format!("{key} takes the solution of {from} · {score}"),
+        Event::Submitted { rows } => {
+            let rows = rows.map(|rows| format!(" · rows: {rows}")).unwrap_or_default();
+            format!("{key} wrote the submission{rows}")
+        }
+        Event::Warned { message } => format!("warning: {key}: {}", brief(message)),
+        Event::LeakageChecked { found: false, .. }
+        | Event::DataUsageChecked { changed: false }
+        | Event::OuterStepEnded { .. } => return None,
+    })
+}
+
+fn title(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Phase1 => "Phase 1: Initial Solution Generation",
+        Phase::Phase2 => "Phase 2: Refinement",
+        Phase::Phase3 => "Phase 3: Ensemble",
+        Phase::Finalization => "Finalization",
+    }
+}
+
+fn verdict(accepted: bool) -> &'static str {
+    if accepted { "accepted" } else { "rejected" }
+}
+
+fn shown(score: Option<Score>) -> String {
+    score.map_or_else(|| "failed".to_owned(), |score| score.to_string())
+}
+
+/// A text on one line, cut short, without control characters.
+fn brief(text: &str) -> String {
+    let text = plain(text);
+    if text.chars().count() <= SHOWN_CHARS {
+        return text;
+    }
+    let cut: String = text.chars().take(SHOWN_CHARS - 1).collect();
+    format!("{cut}…")
+}
+
+/// A text on one line, without what a terminal would obey.
+pub fn plain(text: &str) -> String {
+    let words: Vec<&str> = text.split(|it: char| it.is_control() || it == ' ').collect();
+    let words = words.into_iter().filter(|word| !word.is_empty());
+    // Invisible characters that turn the reading direction around can make a line lie.
+    let hidden = |it: char| matches!(it, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    words.collect::<Vec<_>>().join(" ").replace(hidden, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_text_cannot_command_the_terminal() {
+        assert_eq!(plain("a\u{1b}[2Jb\r\nc\u{202e}d\u{9b}31m"), "a [2Jb cd 31m");
+        let event = Event::Warned { message: "x\u{1b}]0;owned\u{7}".repeat(40) };
+        let line = happened("phase1", &event).unwrap();
+        assert!(!line.contains(char::is_control) && line.chars().count() < 130, "{line}");
+    }
+}
