@@ -27,7 +27,11 @@ pub fn validate_code_block(code_block: &str, solution: &SolutionScript) -> bool 
 
 /// Finds the first place where `quoted` stands in `script`: to the letter, else but for whitespace
 /// at the ends of lines, else nowhere.
+///
+/// A block neither begins nor ends with a line break, even if it was quoted so: what replaces it
+/// comes out of a fence without one, and would be glued to the next line.
 pub fn locate<'script>(script: &'script str, quoted: &str) -> Option<Located<'script>> {
+    let quoted = quoted.trim_matches(['\n', '\r']);
     if quoted.trim().is_empty() {
         return None;
     }
@@ -35,7 +39,7 @@ pub fn locate<'script>(script: &'script str, quoted: &str) -> Option<Located<'sc
         let text = script.get(start..start + quoted.len())?;
         return Some(Located { text, matched: Match::Exact });
     }
-    let quoted = Stripped::of(quoted.trim_matches(['\n', '\r']));
+    let quoted = Stripped::of(quoted);
     let stripped = Stripped::of(script);
     let start = stripped.text.find(&quoted.text)?;
     let last = start + quoted.text.len() - 1;
@@ -109,6 +113,10 @@ mod tests {
         assert_eq!(
             locate("x = 1\r\ny = 2\r\n", "x = 1\ny = 2\n"),
             Some(Located { text: "x = 1\r\ny = 2", matched: Match::TrailingWhitespace })
+        );
+        assert_eq!(
+            locate("a = 1\nb = 2\n", "\na = 1\n"),
+            Some(Located { text: "a = 1", matched: Match::Exact })
         );
         assert_eq!(locate(script, "  a = 1"), None);
         assert_eq!(locate(script, " \n "), None);

@@ -1,11 +1,10 @@
 //! What every agent is told about the task, the data and the machine.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use mle_star_exec::machine::{GpuInfo, Machine};
 
-use crate::evaluate::script_timeout;
+use crate::evaluate::{ablation_timeout, script_timeout};
 use crate::event::Header;
 use crate::models::Network;
 
@@ -17,50 +16,69 @@ pub fn system_prompt(header: &Header) -> String {
          and competitive data analysis. You approach every task methodically, writing clean, \
          efficient, and well-tested code. You always validate your solutions against the training \
          data before submission.\n\n\
-         # Task\n\n{description}\n\n\
+         # Task\n\n<task_description>\n{description}\n</task_description>\n\n\
          # Metric\n\n{metric}, to be {direction}d ({words}).\n\n\
-         # Hardware\n\n{hardware}\n",
+         # Machine that runs the scripts\n\n{machine}\n",
         description = task.description.trim(),
         metric = task.evaluation_metric,
         direction = task.metric_direction,
         words = task.metric_direction.in_words(),
-        hardware = gpus(&header.machine.gpus),
+        machine = machine(&header.machine, task.network),
     )
 }
 
-/// What an agent that writes code must know: the data it finds and the machine it has.
+/// What an agent that writes code must know besides: the data it finds and the time it has.
 pub fn section(header: &Header) -> String {
-    let mut text = format!("# Data in `./input/`\n\n{}\n", header.data.describe().trim_end());
-    let Machine { python_version, packages, cores, memory_bytes, gpus: gpu_info, .. } =
-        &header.machine;
+    // The script that makes the submission gets the time that is left, which nobody knows yet.
+    format!(
+        "# Data in `./input/`\n\n{data}\n\n\
+         # Time limit\n\n\
+         A script that prints a validation score is stopped after {script}, an ablation study \
+         after {study}.",
+        data = header.data.describe().trim_end(),
+        script = in_words(script_timeout(&header.config)),
+        study = in_words(ablation_timeout(&header.config)),
+    )
+}
+
+fn machine(machine: &Machine, network: Network) -> String {
+    let Machine { python_version, packages, cores, memory_bytes, gpus: gpu_info, .. } = machine;
+    let memory = match memory_bytes {
+        0 => String::new(),
+        bytes => format!(", {:.0} GiB of memory", gibibytes(*bytes)),
+    };
+    let gpus = gpus(gpu_info);
+    let network = match network {
+        Network::Deny => "No network: nothing can be downloaded or installed",
+        Network::Allow => "Network access",
+    };
     let installed: Vec<String> =
         packages.iter().map(|package| format!("{} {}", package.name, package.version)).collect();
-    let network = match header.task.network {
-        Network::Deny => "no network: nothing can be downloaded or installed",
-        Network::Allow => "network access",
+    let installed = if installed.is_empty() {
+        "without any packages".to_owned()
+    } else {
+        format!("with these packages: {}", installed.join(", "))
     };
-    write!(
-        text,
-        "\n# Machine that runs the script\n\n\
-         - Python {python_version}, {cores} cores, {memory:.0} GiB of memory; {network}\n\
+    format!(
+        "- {cores} core{s}{memory}\n\
          - {gpus}\n\
-         - A script is stopped after {limit}\n\
-         - Installed packages: {packages}",
-        memory = gibibytes(*memory_bytes),
-        gpus = gpus(gpu_info),
-        limit = in_words(script_timeout(&header.config).as_secs()),
-        packages = if installed.is_empty() { "none".to_owned() } else { installed.join(", ") },
+         - {network}\n\
+         - Python {python_version} {installed}",
+        s = plural(*cores),
     )
-    .ok(); // writing to a `String` cannot fail
-    text
 }
 
 fn gpus(info: &GpuInfo) -> String {
     if info.cuda_available {
-        format!("{} CUDA GPU(s): {}", info.gpu_count, info.gpu_names.join(", "))
+        let s = plural(info.gpu_count);
+        format!("{} CUDA GPU{s}: {}", info.gpu_count, info.gpu_names.join(", "))
     } else {
         "No GPU".to_owned()
     }
+}
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shown without decimals")]
@@ -68,10 +86,10 @@ fn gibibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 30)
 }
 
-fn in_words(seconds: u64) -> String {
-    match seconds {
-        0..120 => format!("{seconds} seconds"),
-        120..7200 => format!("{} minutes", seconds / 60),
-        _ => format!("{:.1} hours", Duration::from_secs(seconds).as_secs_f64() / 3600.0),
+fn in_words(limit: Duration) -> String {
+    match limit.as_secs() {
+        seconds @ 0..120 => format!("{seconds} seconds"),
+        seconds @ 120..7200 => format!("{} minutes", seconds / 60),
+        _ => format!("{:.1} hours", limit.as_secs_f64() / 3600.0),
     }
 }

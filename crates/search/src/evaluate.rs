@@ -119,7 +119,26 @@ pub async fn evaluate_with_retry(
     script: &SolutionScript,
     options: EvalOptions,
 ) -> Result<Evaluated, Error> {
-    let mut evaluated = evaluate_solution(&ctx.scope("attempt-0"), script, options).await?;
+    let evaluated = evaluate_solution(&ctx.scope("attempt-0"), script, options).await?;
+    repair(ctx, evaluated, options).await
+}
+
+/// Has a script made from `script` where an agent wrote none: the first repair comes before the
+/// first run.
+pub async fn evaluate_unwritten(
+    ctx: &RunCtx<'_>,
+    script: &SolutionScript,
+    reason: &str,
+    options: EvalOptions,
+) -> Result<Evaluated, Error> {
+    repair(ctx, refused(script, reason), options).await
+}
+
+async fn repair(
+    ctx: &RunCtx<'_>,
+    mut evaluated: Evaluated,
+    options: EvalOptions,
+) -> Result<Evaluated, Error> {
     let mut repairs = 0;
     while let Some(bug) = &evaluated.bug
         && repairs < options.max_retries
@@ -160,7 +179,11 @@ pub async fn evaluate_solution(
         ctx.warn(warning)?;
     }
     let ran = ctx.execute(script, options.timeout).await?;
-    let result = build_evaluation_result(&ran.outcome);
+    let mut result = build_evaluation_result(&ran.outcome);
+    if options.purpose != Purpose::Validation {
+        // A number that a study or a submission prints is not what the solution is judged by.
+        result.score = None;
+    }
     let bug = BugReport::of(&ran.outcome, &result, options.purpose);
     Ok(Evaluated {
         solution: script.clone().stamped(&result),
@@ -195,7 +218,8 @@ async fn check_leakage(
         return Ok(script.clone());
     }
     let checked = roles::check_and_fix_leakage(ctx, script).await?;
-    if purpose == Purpose::Submission && !checked.content.contains("submission.csv") {
+    let names_it = |script: &SolutionScript| script.content.contains("submission.csv");
+    if purpose == Purpose::Submission && names_it(script) && !names_it(&checked) {
         // Training on all data looks like leakage to the agent, but is what was asked for.
         ctx.warn("a leakage correction removed the submission and was dropped")?;
         return Ok(script.clone());

@@ -11,7 +11,7 @@ use mle_star_profile::{DataProfile, Manifest};
 use serde::{Deserialize, Serialize};
 
 use crate::evaluate::Purpose;
-use crate::models::{PipelineConfig, Score, TaskDescription};
+use crate::models::{PipelineConfig, Score, SolutionPhase, TaskDescription};
 use crate::step::{Digest, StepKey};
 
 /// The version of the journal that this program reads and writes.
@@ -249,8 +249,8 @@ pub enum Event {
     },
     /// What is finalized was chosen.
     Selected {
-        /// Where it comes from.
-        from: String,
+        /// Who wrote it.
+        from: SolutionPhase,
         /// Its score.
         score: Score,
     },

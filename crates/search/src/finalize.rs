@@ -1,12 +1,10 @@
 //! Finalization: from the best solution to `submission.csv`.
 
 use crate::error::Error;
-use crate::evaluate::{BugReport, EvalOptions, Purpose, evaluate};
+use crate::evaluate::{EvalOptions, evaluate, evaluate_unwritten};
 use crate::event::Event;
 use crate::models::{DataContaminationResult, SolutionPhase, SolutionScript};
-use crate::roles::{
-    check_contamination, generate_test_submission, invoke_debugger, remove_subsampling,
-};
+use crate::roles::{check_contamination, generate_test_submission, remove_subsampling};
 use crate::step::RunCtx;
 
 /// What finalization gives.
@@ -28,8 +26,15 @@ pub async fn run_finalization(
     reference_discussions: &[String],
 ) -> Result<Finalized, Error> {
     let full = remove_subsampling(ctx, solution).await?;
-    let script = write_submission_script(ctx, &full).await?;
-    let evaluated = evaluate(ctx, &script, EvalOptions::submission(ctx.config())).await?;
+    let options = EvalOptions::submission(ctx.config());
+    let evaluated = match generate_test_submission(ctx, &full).await? {
+        Some(script) => evaluate(ctx, &script, options).await?,
+        None => {
+            let script = SolutionScript { phase: SolutionPhase::Final, ..full };
+            let reason = "RuntimeError: no submission script was produced";
+            evaluate_unwritten(ctx, &script, reason, options).await?
+        }
+    };
 
     let (solution, submission) = match (evaluated.bug, evaluated.submission) {
         (None, Some(submission)) => {
@@ -47,19 +52,12 @@ pub async fn run_finalization(
             (solution.clone(), None)
         }
     };
-    let contamination = check_contamination(ctx, &solution, reference_discussions).await?;
+    let contamination = match check_contamination(ctx, &solution, reference_discussions).await {
+        Err(error @ Error::Precondition(_)) => {
+            ctx.warn(format!("the solution was compared with nothing: {error}"))?;
+            None
+        }
+        contamination => contamination?,
+    };
     Ok(Finalized { solution, submission, contamination })
-}
-
-/// The script that A_test writes, or the debugger, if A_test wrote none.
-async fn write_submission_script(
-    ctx: &RunCtx<'_>,
-    solution: &SolutionScript,
-) -> Result<SolutionScript, Error> {
-    if let Some(script) = generate_test_submission(ctx, solution).await? {
-        return Ok(script);
-    }
-    let script = SolutionScript { phase: SolutionPhase::Final, ..solution.clone() };
-    let bug = BugReport::new("RuntimeError: no submission script was produced", "");
-    invoke_debugger(ctx, &script, &bug, Purpose::Submission).await
 }

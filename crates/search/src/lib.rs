@@ -184,19 +184,19 @@ fn select(
     phase3: Option<&Phase3Result>,
 ) -> Result<SolutionScript, Error> {
     let path = best_path(ctx, paths)
-        .map_or(("Phase 1", &phase1.initial_solution, phase1.initial_score), |path| {
-            ("Phase 2", &path.best_solution, path.best_score)
+        .map_or((&phase1.initial_solution, phase1.initial_score), |path| {
+            (&path.best_solution, path.best_score)
         });
-    let (from, solution, score) = match phase3 {
+    let (solution, score) = match phase3 {
         Some(ensemble)
             if ctx.config().strict_paper_selection
-                || is_better_or_equal(ctx, ensemble.best_ensemble_score, path.2) =>
+                || is_better_or_equal(ctx, ensemble.best_ensemble_score, path.1) =>
         {
-            ("Phase 3", &ensemble.best_ensemble, ensemble.best_ensemble_score)
+            (&ensemble.best_ensemble, ensemble.best_ensemble_score)
         }
         Some(_) | None => path,
     };
-    ctx.tell(Event::Selected { from: from.to_owned(), score })?;
+    ctx.tell(Event::Selected { from: solution.phase, score })?;
     Ok(SolutionScript { score: Some(score), ..solution.clone() })
 }
 

@@ -21,12 +21,13 @@ mod test;
 
 use serde::Serialize;
 
-use crate::models::{AgentConfig, AgentType, OutputSchema, Score};
+use crate::models::{AgentType, Score};
 use crate::prompt::Variables;
 use crate::step::RunCtx;
 
 pub use ablation::invoke_ablation;
 pub use coder::invoke_coder;
+pub(crate) use coder::refine_block;
 pub use data::{check_data_usage, parse_data_agent_response};
 pub use debugger::invoke_debugger;
 pub use ens_planner::invoke_ens_planner;
@@ -48,16 +49,9 @@ pub trait Role: Serialize + Sync {
     const VARIANT: Option<&'static str> = None;
     /// The last part of its step's key.
     const STEP: &'static str;
-    /// The structured reply it gives.
-    const SCHEMA: Option<OutputSchema> = None;
 
     /// What fills the blanks of its prompt.
     fn variables(&self, ctx: &RunCtx<'_>) -> Variables;
-
-    /// The only tools it may use.
-    fn tools(&self, config: &AgentConfig) -> Vec<String> {
-        config.tools.clone().unwrap_or_default()
-    }
 }
 
 /// The metric and its direction, which most prompts show.
@@ -103,18 +97,16 @@ fn score_list(scores: &[Option<Score>]) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-/// Texts under a heading, numbered from 1. Empty if there are none.
-fn numbered(heading: &str, item: &str, texts: &[String], fence: &str) -> String {
+/// Texts under a heading, numbered from 1, each between tags. Empty if there are none.
+fn numbered(heading: &str, item: &str, texts: &[String], tag: &str) -> String {
     if texts.is_empty() {
         return String::new();
     }
-    let texts = texts.iter().enumerate().map(|(index, text)| {
-        let (open, close) = match fence {
-            "" => (String::new(), ""),
-            fence => (format!("```{fence}\n"), "\n```"),
-        };
-        format!("## {item} {}\n\n{open}{text}{close}", index + 1)
-    });
+    // Tags and not fences: scripts and summaries may hold fences and headings of their own.
+    let texts = texts
+        .iter()
+        .enumerate()
+        .map(|(index, text)| format!("## {item} {}\n\n<{tag}>\n{text}\n</{tag}>", index + 1));
     format!("# {heading}\n\n{}", texts.collect::<Vec<_>>().join("\n\n"))
 }
 

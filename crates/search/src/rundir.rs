@@ -64,8 +64,16 @@ impl RunDir {
 
     /// Makes a kept submission and its script the ones of the run.
     pub fn publish(&self, submission: &str, script: &str) -> std::io::Result<()> {
-        write_whole(&self.root.join("final/solution.py"), script.as_bytes())?;
-        copy_whole(&self.solution(submission), &self.submission())
+        // What can go wrong does so before the first of the two is replaced.
+        let staged = stage(&self.submission(), |temporary| {
+            fs::copy(self.solution(submission), temporary).map(|_| ())
+        })?;
+        let published = write_whole(&self.root.join("final/solution.py"), script.as_bytes())
+            .and_then(|()| fs::rename(&staged, self.submission()));
+        if published.is_err() {
+            fs::remove_file(&staged).ok(); // the first error is the one to report
+        }
+        published
     }
 
     /// Saves the best script where there is no submission to go with it.
@@ -88,6 +96,19 @@ fn replace(
     path: &Utf8Path,
     write: impl FnOnce(&Utf8Path) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
+    let staged = stage(path, write)?;
+    let replaced = fs::rename(&staged, path);
+    if replaced.is_err() {
+        fs::remove_file(&staged).ok(); // the first error is the one to report
+    }
+    replaced
+}
+
+/// Writes a whole file beside `path`, ready to take its place.
+fn stage(
+    path: &Utf8Path,
+    write: impl FnOnce(&Utf8Path) -> std::io::Result<()>,
+) -> std::io::Result<Utf8PathBuf> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
@@ -95,11 +116,9 @@ fn replace(
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let temporary = Utf8PathBuf::from(format!("{path}.{}-{number}.tmp", std::process::id()));
-    let written = write(&temporary)
-        .and_then(|()| fs::File::open(&temporary)?.sync_all())
-        .and_then(|()| fs::rename(&temporary, path));
+    let written = write(&temporary).and_then(|()| fs::File::open(&temporary)?.sync_all());
     if written.is_err() {
         fs::remove_file(&temporary).ok(); // the first error is the one to report
     }
-    written
+    written.map(|()| temporary)
 }

@@ -265,7 +265,7 @@ impl<'run> RunCtx<'run> {
         // The prompt also shows limits and the machine, which may change under a resumed run.
         let digest = Digest::of(&(R::AGENT, R::VARIANT, &template.template, &input));
         let work = async {
-            let call = ctx.call(role, template.render(&role.variables(&ctx))?, input);
+            let call = ctx.call::<R>(template.render(&role.variables(&ctx))?, input);
             let _turn = self.run.agent_turns.acquire().await;
             let (mut reply, no_answer) = match self.run.ports.agent.ask(&call).await {
                 Ok(reply) => (reply, None),
@@ -288,9 +288,9 @@ impl<'run> RunCtx<'run> {
         }
     }
 
-    fn call<R: Role>(&self, role: &R, prompt: String, input: serde_json::Value) -> Call {
+    fn call<R: Role>(&self, prompt: String, input: serde_json::Value) -> Call {
         let header = &self.run.header;
-        let config = AgentConfig::with_profile(R::AGENT, header.config.tool_profile);
+        let config = AgentConfig::for_variant(R::AGENT, R::VARIANT, header.config.tool_profile);
         Call {
             step: self.key.to_string(),
             role: R::AGENT.to_string(),
@@ -299,8 +299,8 @@ impl<'run> RunCtx<'run> {
             system_prompt: crate::environment::system_prompt(header),
             prompt,
             input,
-            tools: role.tools(&config),
-            schema: R::SCHEMA.map(OutputSchema::json_schema),
+            tools: config.tools.unwrap_or_default(),
+            schema: config.output_schema.map(OutputSchema::json_schema),
             model: header.config.model.clone(),
             max_turns: config.max_turns,
         }

@@ -2,7 +2,7 @@
 
 use mle_star_search::evaluate::Purpose;
 use mle_star_search::event::{Event, Output, Phase, Record};
-use mle_star_search::models::Score;
+use mle_star_search::models::{Score, SolutionPhase};
 
 /// How much of a plan or message a line shows.
 const SHOWN_CHARS: usize = 100;
@@ -83,7 +83,9 @@ fn happened(key: &str, event: &Event) -> Option<String> {
             format!("path {path} ended · best {best}{why}")
         }
         Event::Ensembled { plan, score } => format!("{key} {} · {}", shown(*score), brief(plan)),
-        Event::Selected { from, score } => format!("{key} takes the solution of {from} · {score}"),
+        Event::Selected { from, score } => {
+            format!("{key} takes the {} solution · {score}", kind(*from))
+        }
         Event::Submitted { rows } => {
             let rows = rows.map(|rows| format!(" · rows: {rows}")).unwrap_or_default();
             format!("{key} wrote the submission{rows}")
@@ -101,6 +103,16 @@ fn title(phase: Phase) -> &'static str {
         Phase::Phase2 => "Phase 2: Refinement",
         Phase::Phase3 => "Phase 3: Ensemble",
         Phase::Finalization => "Finalization",
+    }
+}
+
+fn kind(phase: SolutionPhase) -> &'static str {
+    match phase {
+        SolutionPhase::Init => "initial",
+        SolutionPhase::Merged => "merged",
+        SolutionPhase::Refined => "refined",
+        SolutionPhase::Ensemble => "ensemble",
+        SolutionPhase::Final => "final",
     }
 }
 

@@ -1,1 +1,114 @@
-//! To be written.
+//! `kill -9` at any moment, then `resume`.
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde_json::Value;
+
+use crate::shop::{Shop, steps};
+
+const SETTINGS: &str = "M=2 T=1 K=2 L=2 R=1";
+
+/// The real binary, running in the background.
+fn start(shop: &Shop) -> Child {
+    let prepared = shop.run(SETTINGS);
+    let mut command = Command::new(prepared.get_program());
+    command.args(prepared.get_args()).current_dir(shop.path());
+    command.env_remove("ANTHROPIC_API_KEY");
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// Waits until the journal of the only run has `records` lines, or the process has ended.
+fn wait_for(shop: &Shop, child: &mut Child, records: usize) {
+    let began = Instant::now();
+    loop {
+        let journal = shop.path().join("runs").read_dir_utf8().ok().and_then(|mut runs| {
+            let run = runs.next()?.ok()?;
+            fs_err::read(run.path().join("journal.jsonl")).ok()
+        });
+        let lines = journal.map_or(0, |text| text.iter().filter(|byte| **byte == b'\n').count());
+        if lines >= records || child.try_wait().unwrap().is_some() {
+            return;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "no {records} records in a minute");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The result without what depends on the clock and the folder.
+fn timeless(run: &Utf8Path) -> Value {
+    fn strip(value: &mut Value) {
+        match value {
+            Value::Object(map) => {
+                let volatile =
+                    ["created_at", "total_duration_seconds", "submission_path", "data_dir"];
+                volatile.iter().for_each(|key| drop(map.remove(*key)));
+                map.values_mut().for_each(strip);
+            }
+            Value::Array(items) => items.iter_mut().for_each(strip),
+            _ => {}
+        }
+    }
+    let text = fs_err::read_to_string(run.join("result.json")).unwrap();
+    let mut value = serde_json::from_str(&text).unwrap();
+    strip(&mut value);
+    value
+}
+
+/// Processes whose working directory is inside `folder`.
+fn processes_in(folder: &Utf8Path) -> Vec<String> {
+    let folder = folder.canonicalize_utf8().unwrap();
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let inside = processes.filter(|process| {
+        std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&folder))
+    });
+    inside.map(|process| process.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// The real binary is killed at every step boundary of a small run, one life after the other, and
+/// again in a run of its own for a spread of moments. Nothing that had finished is done again.
+#[test]
+fn killed_at_every_step_boundary_a_run_ends_with_the_same_result() {
+    let undisturbed = Shop::new();
+    undisturbed.run(SETTINGS).assert().success();
+    let expected = timeless(&undisturbed.only_run());
+    let expected_steps = steps(&undisturbed.only_run());
+
+    let shop = Shop::new();
+    let mut child = start(&shop);
+    let mut run: Option<Utf8PathBuf> = None;
+    let mut kills = 0;
+    let mut records = 2;
+    loop {
+        wait_for(&shop, &mut child, records);
+        if child.try_wait().unwrap().is_some() {
+            break;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        kills += 1;
+        let run = run.get_or_insert_with(|| shop.only_run());
+        let finished = steps(run);
+        let journal = fs_err::read(run.join("journal.jsonl")).unwrap();
+        let lines = journal.iter().filter(|byte| **byte == b'\n').count();
+
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("mle-star"));
+        command.args(["resume", run.as_str()]).current_dir(shop.path());
+        child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // The next life may write its `resumed` record and one step, no more.
+        records = lines + 3;
+        wait_for(&shop, &mut child, lines + 1);
+        assert_eq!(steps(run)[..finished.len()], finished[..], "a finished step was lost");
+    }
+    assert!(kills > 20, "only {kills} kills");
+    let run = run.unwrap();
+    let mut done = steps(&run);
+    let mut wanted = expected_steps;
+    done.sort();
+    wanted.sort();
+    assert_eq!(done, wanted, "every step was finished exactly once");
+    assert_eq!(timeless(&run), expected);
+    assert_eq!(fs_err::read_to_string(run.join("final/submission.csv")).unwrap(), "id,y\n3,4\n");
+    assert_eq!(processes_in(shop.path()), Vec::<String>::new());
+}

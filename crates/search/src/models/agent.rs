@@ -241,6 +241,28 @@ impl AgentConfig {
         }
     }
 
+    /// The set-up of the agent that plays a variant of its role; `None` is its default.
+    pub fn for_variant(agent: AgentType, variant: Option<&str>, profile: ToolProfile) -> Self {
+        let default = Self::with_profile(agent, profile);
+        match (agent, variant) {
+            (AgentType::Leakage, Some("correction")) => Self {
+                description: "Agent that corrects data leakage in solution preprocessing code"
+                    .to_owned(),
+                output_schema: None,
+                ..default
+            },
+            (AgentType::Test, Some("contamination")) => Self {
+                description: "Agent that checks whether a solution is copied from a Kaggle \
+                              discussion"
+                    .to_owned(),
+                tools: None,
+                output_schema: Some(OutputSchema::DataContaminationResult),
+                ..default
+            },
+            _ => default,
+        }
+    }
+
     /// The agent as the runtime registers it. `template` is its prompt, unrendered.
     pub fn to_agent_definition(&self, template: &str) -> Value {
         json!({

@@ -168,12 +168,10 @@ mod tests {
         {
           "type": "json_schema",
           "schema": {
-            "title": "RetrieverOutput",
-            "description": "What the retriever replies.",
             "type": "object",
+            "additionalProperties": false,
             "properties": {
               "models": {
-                "description": "The models, at least one.",
                 "type": "array",
                 "items": {
                   "description": "A model that the retriever found.",
@@ -194,13 +192,15 @@ mod tests {
                     "example_code"
                   ]
                 },
+                "description": "The models, at least one.",
                 "minItems": 1
               }
             },
-            "additionalProperties": false,
             "required": [
               "models"
-            ]
+            ],
+            "description": "What the retriever replies.",
+            "title": "RetrieverOutput"
           }
         }
         "#

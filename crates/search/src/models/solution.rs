@@ -63,18 +63,19 @@ impl SolutionScript {
         Self { is_executable: false, ..Self::new("", phase, created_at) }
     }
 
-    /// The script with the first occurrence of `old` replaced, not yet evaluated.
+    /// The script with the first occurrence of `old` replaced, not yet evaluated. It is as old as
+    /// this one: whoever knows the step that wrote `new` sets the time.
     pub fn replace_block(&self, old: &str, new: &str) -> Result<Self, BlockNotFound> {
         if old.is_empty() || !self.content.contains(old) {
             return Err(BlockNotFound { block: old.to_owned() });
         }
-        Ok(self.with_content(self.content.replacen(old, new, 1)))
+        Ok(self.with_content(self.content.replacen(old, new, 1), self.created_at))
     }
 
-    /// The same script with other source, not yet evaluated.
+    /// The same script with other source, written at `created_at` and not yet evaluated.
     #[must_use]
-    pub fn with_content(&self, content: String) -> Self {
-        Self { content, score: None, is_executable: true, ..self.clone() }
+    pub fn with_content(&self, content: String, created_at: Timestamp) -> Self {
+        Self { content, score: None, is_executable: true, created_at, ..self.clone() }
     }
 
     /// The script with what an evaluation found out about it.

@@ -7,7 +7,7 @@ use crate::models::{
     CodeBlock, InnerLoopResult, RefinementAttempt, Score, SolutionPhase, SolutionScript,
     is_improvement, is_improvement_or_equal,
 };
-use crate::roles::{invoke_coder, invoke_planner};
+use crate::roles::{invoke_planner, refine_block};
 use crate::step::RunCtx;
 
 /// What stands for the plan of a planner that had none.
@@ -32,10 +32,10 @@ pub async fn run_phase2_inner_loop(
         let plan = if inner_step == 0 {
             Some(initial_plan.to_owned())
         } else {
-            invoke_planner(&ctx, &code_block.content, &plans, &scores).await?
+            or_fail(&ctx, invoke_planner(&ctx, &code_block.content, &plans, &scores).await)?
         };
         let Refined { code, solution: candidate } = match &plan {
-            Some(plan) => refine(&ctx, solution, code_block, plan).await?,
+            Some(plan) => or_fail(&ctx, refine(&ctx, solution, code_block, plan).await)?,
             None => {
                 ctx.warn("A_planner gave no plan; this attempt is skipped")?;
                 Refined::default()
@@ -78,6 +78,17 @@ struct Refined {
     solution: Option<SolutionScript>,
 }
 
+/// An unmet precondition is the agent's failure: it ends the attempt, not the loop.
+fn or_fail<T: Default>(ctx: &RunCtx<'_>, result: Result<T, Error>) -> Result<T, Error> {
+    match result {
+        Err(Error::Precondition(why)) => {
+            ctx.warn(why)?;
+            Ok(T::default())
+        }
+        result => result,
+    }
+}
+
 /// Lines 9-11 and 18-20: write the block, put it in, evaluate.
 async fn refine(
     ctx: &RunCtx<'_>,
@@ -85,15 +96,11 @@ async fn refine(
     code_block: &CodeBlock,
     plan: &str,
 ) -> Result<Refined, Error> {
-    if plan.trim().is_empty() {
-        ctx.warn("the plan is empty; this attempt is skipped")?;
-        return Ok(Refined::default());
-    }
-    let Some(code) = invoke_coder(ctx, &code_block.content, plan).await? else {
+    let Some((code, created_at)) = refine_block(ctx, &code_block.content, plan).await? else {
         return Ok(Refined::default());
     };
     let candidate = match solution.replace_block(&code_block.content, &code) {
-        Ok(candidate) => SolutionScript { phase: SolutionPhase::Refined, ..candidate },
+        Ok(candidate) => SolutionScript { phase: SolutionPhase::Refined, created_at, ..candidate },
         Err(error) => {
             ctx.warn(error.to_string())?;
             return Ok(Refined { code, solution: None });

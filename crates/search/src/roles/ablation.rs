@@ -23,7 +23,12 @@ impl Role for Ablation<'_> {
         variables.insert("solution_script", self.solution_script.to_owned());
         variables.insert(
             "previous_ablations",
-            numbered("Previous ablation studies", "Study", self.previous_ablations, ""),
+            numbered(
+                "Previous ablation studies",
+                "Study",
+                self.previous_ablations,
+                "ablation_summary",
+            ),
         );
         variables
     }

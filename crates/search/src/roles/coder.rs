@@ -1,3 +1,4 @@
+use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::error::Error;
@@ -5,7 +6,7 @@ use crate::models::AgentType;
 use crate::prompt::Variables;
 use crate::reply::try_extract_code;
 use crate::roles::{Role, coding_variables, excerpt};
-use crate::step::RunCtx;
+use crate::step::{Asked, RunCtx};
 
 /// A_coder: carries out a plan on a code block.
 #[derive(Debug, Serialize)]
@@ -32,16 +33,25 @@ pub async fn invoke_coder(
     code_block: &str,
     plan: &str,
 ) -> Result<Option<String>, Error> {
+    Ok(refine_block(ctx, code_block, plan).await?.map(|(code, _)| code))
+}
+
+/// Writes the refined block, and says when.
+pub(crate) async fn refine_block(
+    ctx: &RunCtx<'_>,
+    code_block: &str,
+    plan: &str,
+) -> Result<Option<(String, Timestamp)>, Error> {
     if code_block.trim().is_empty() {
         return Err(Error::Precondition("A_coder requires a non-empty code block"));
     }
     if plan.trim().is_empty() {
         return Err(Error::Precondition("A_coder requires a non-empty plan"));
     }
-    let text = ctx.ask(&Coder { code_block, plan }).await?.reply.text;
-    let code = try_extract_code(&text);
+    let Asked { reply, at } = ctx.ask(&Coder { code_block, plan }).await?;
+    let code = try_extract_code(&reply.text);
     if code.is_none() {
-        ctx.warn(format!("A_coder wrote no code: {}", excerpt(&text)))?;
+        ctx.warn(format!("A_coder wrote no code: {}", excerpt(&reply.text)))?;
     }
-    Ok(code)
+    Ok(code.map(|code| (code, at)))
 }

@@ -6,7 +6,7 @@ use crate::models::{AgentType, SolutionScript};
 use crate::prompt::Variables;
 use crate::reply::try_extract_code;
 use crate::roles::{Role, coding_variables, excerpt};
-use crate::step::RunCtx;
+use crate::step::{Asked, RunCtx};
 
 /// What the agent says when nothing is left unused.
 const ALL_USED: &str = "all the provided information is used.";
@@ -38,15 +38,22 @@ pub async fn check_data_usage(
     if script.content.trim().is_empty() {
         return Err(Error::Precondition("A_data requires a non-empty script"));
     }
+    if ctx.task().description.trim().is_empty() {
+        return Err(Error::Precondition("A_data requires a task description"));
+    }
     let role =
         Data { initial_solution: &script.content, task_description: &ctx.task().description };
-    let text = ctx.ask(&role).await?.reply.text;
-    let revised = parse_data_agent_response(&text, script);
+    let Asked { reply, at } = ctx.ask(&role).await?;
+    let revised = parse_data_agent_response(&reply.text, script);
     if revised.is_none() {
-        ctx.warn(format!("the reply of A_data could not be read: {}", excerpt(&text)))?;
+        ctx.warn(format!("the reply of A_data could not be read: {}", excerpt(&reply.text)))?;
     }
-    let revised = revised.unwrap_or_else(|| script.clone());
-    ctx.tell(Event::DataUsageChecked { changed: revised.content != script.content })?;
+    let mut revised = revised.unwrap_or_else(|| script.clone());
+    let changed = revised.content != script.content;
+    if changed {
+        revised.created_at = at;
+    }
+    ctx.tell(Event::DataUsageChecked { changed })?;
     Ok(revised)
 }
 
@@ -55,7 +62,7 @@ pub fn parse_data_agent_response(reply: &str, original: &SolutionScript) -> Opti
     if reply.to_lowercase().contains(ALL_USED) {
         return Some(original.clone());
     }
-    try_extract_code(reply).map(|code| original.with_content(code))
+    try_extract_code(reply).map(|code| original.with_content(code, original.created_at))
 }
 
 #[cfg(test)]

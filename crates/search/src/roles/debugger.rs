@@ -1,3 +1,4 @@
+use mle_star_agent::Reply;
 use serde::Serialize;
 
 use crate::error::Error;
@@ -6,7 +7,7 @@ use crate::models::{AgentType, SolutionPhase, SolutionScript};
 use crate::prompt::Variables;
 use crate::reply::try_extract_code;
 use crate::roles::{Role, coding_variables, excerpt};
-use crate::step::RunCtx;
+use crate::step::{Asked, RunCtx};
 
 /// The words that every script must print before its score.
 const SCORE_WORDS: &str = "Final Validation Performance";
@@ -57,18 +58,15 @@ pub async fn invoke_debugger(
     bug: &BugReport,
     purpose: Purpose,
 ) -> Result<SolutionScript, Error> {
-    if bug.text().trim().is_empty() {
+    if bug.headline().trim().is_empty() {
         return Err(Error::Precondition("No traceback provided for debugging"));
     }
     let may_subsample = match script.phase {
         SolutionPhase::Init | SolutionPhase::Merged | SolutionPhase::Refined => true,
         SolutionPhase::Ensemble | SolutionPhase::Final => false,
     };
-    let text = ctx
-        .ask(&Debugger { code: &script.content, bug: bug.text(), purpose, may_subsample })
-        .await?
-        .reply
-        .text;
+    let role = Debugger { code: &script.content, bug: bug.text(), purpose, may_subsample };
+    let Asked { reply: Reply { text, .. }, at } = ctx.ask(&role).await?;
     let Some(mut code) = try_extract_code(&text) else {
         ctx.warn(format!("A_debugger wrote no code: {}", excerpt(&text)))?;
         return Ok(script.clone());
@@ -77,7 +75,11 @@ pub async fn invoke_debugger(
         ctx.warn("A_debugger dropped the line that prints the score; it was put back")?;
         code = with_score_line(&code);
     }
-    Ok(script.with_content(code))
+    // Models do not repeat the line break at the end: that is no change.
+    if code.trim_end() == script.content.trim_end() {
+        return Ok(script.clone());
+    }
+    Ok(script.with_content(code, at))
 }
 
 /// Puts the line that prints the score before the main block, else at the end.

@@ -32,7 +32,10 @@ impl Role for EnsPlanner<'_> {
 /// The scripts that are to be combined, each under its number.
 pub(crate) fn labelled(solutions: &[&str]) -> String {
     let shown = solutions.iter().enumerate().map(|(index, code)| {
-        format!("# {}th Python Solution\n\n```python\n{code}\n```", index + 1)
+        format!(
+            "# {}th Python Solution\n\n<python_solution>\n{code}\n</python_solution>",
+            index + 1
+        )
     });
     shown.collect::<Vec<_>>().join("\n\n")
 }

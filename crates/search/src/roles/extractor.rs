@@ -1,7 +1,7 @@
 use serde::Serialize;
 
 use crate::error::Error;
-use crate::models::{AgentType, ExtractorOutput, OutputSchema, SolutionScript};
+use crate::models::{AgentType, ExtractorOutput, SolutionScript};
 use crate::prompt::Variables;
 use crate::reply::parse_structured;
 use crate::roles::{Role, excerpt, metric_variables, numbered};
@@ -22,7 +22,6 @@ pub(crate) struct Extractor<'a> {
 impl Role for Extractor<'_> {
     const AGENT: AgentType = AgentType::Extractor;
     const STEP: &'static str = "extractor";
-    const SCHEMA: Option<OutputSchema> = Some(OutputSchema::ExtractorOutput);
 
     fn variables(&self, ctx: &RunCtx<'_>) -> Variables {
         let mut variables = metric_variables(ctx);
@@ -34,7 +33,7 @@ impl Role for Extractor<'_> {
                 "Code blocks improved before",
                 "Code block",
                 self.previous_code_blocks,
-                "python",
+                "code_block",
             ),
         );
         let note = if self.block_was_not_found { NOT_FOUND } else { "" };

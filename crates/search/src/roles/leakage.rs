@@ -3,13 +3,11 @@ use serde::Serialize;
 use crate::block::locate;
 use crate::error::Error;
 use crate::event::Event;
-use crate::models::{
-    AgentType, LeakageDetectionOutput, LeakageStatus, OutputSchema, SolutionScript,
-};
+use crate::models::{AgentType, LeakageDetectionOutput, LeakageStatus, SolutionScript};
 use crate::prompt::Variables;
 use crate::reply::{parse_structured, try_extract_code};
 use crate::roles::{Role, excerpt};
-use crate::step::RunCtx;
+use crate::step::{Asked, RunCtx};
 
 /// A_leakage, looking: does the preprocessing leak validation data into training?
 #[derive(Debug, Serialize)]
@@ -21,7 +19,6 @@ impl Role for LeakageDetection<'_> {
     const AGENT: AgentType = AgentType::Leakage;
     const VARIANT: Option<&'static str> = Some("detection");
     const STEP: &'static str = "leakage";
-    const SCHEMA: Option<OutputSchema> = Some(OutputSchema::LeakageDetectionOutput);
 
     fn variables(&self, _: &RunCtx<'_>) -> Variables {
         Variables::from([("code", self.code.to_owned())])
@@ -88,7 +85,7 @@ async fn correct(
         return Ok(script);
     };
     let role = LeakageCorrection { code: &script.content, code_block: block.text };
-    let reply = ctx.ask(&role).await?.reply;
+    let Asked { reply, at } = ctx.ask(&role).await?;
     let Some(code) = try_extract_code(&reply.text).filter(|code| code.trim() != block.text.trim())
     else {
         ctx.warn(format!("A_leakage corrected nothing: {}", excerpt(&reply.text)))?;
@@ -99,13 +96,17 @@ async fn correct(
     } else {
         script.content.replacen(block.text, &code, 1)
     };
+    if content.trim_end() == script.content.trim_end() {
+        ctx.warn(format!("A_leakage corrected nothing: {}", excerpt(&reply.text)))?;
+        return Ok(script);
+    }
     if let Err(error) = mle_star_python::check_syntax(&content)
         && mle_star_python::check_syntax(&script.content).is_ok()
     {
         ctx.warn(format!("the correction of A_leakage does not parse, {error}; it was dropped"))?;
         return Ok(script);
     }
-    Ok(script.with_content(content))
+    Ok(script.with_content(content, at))
 }
 
 /// Whether the agent sent back the whole script instead of the block it was asked for.

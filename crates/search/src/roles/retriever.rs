@@ -3,7 +3,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::event::Event;
-use crate::models::{AgentType, OutputSchema, RetrievedModel, RetrieverOutput};
+use crate::models::{AgentType, RetrievedModel, RetrieverOutput};
 use crate::prompt::Variables;
 use crate::reply::{json_values, parse_structured};
 use crate::roles::{Role, metric_variables};
@@ -20,7 +20,6 @@ pub(crate) struct Retriever<'a> {
 impl Role for Retriever<'_> {
     const AGENT: AgentType = AgentType::Retriever;
     const STEP: &'static str = "retriever";
-    const SCHEMA: Option<OutputSchema> = Some(OutputSchema::RetrieverOutput);
 
     fn variables(&self, ctx: &RunCtx<'_>) -> Variables {
         let mut variables = metric_variables(ctx);

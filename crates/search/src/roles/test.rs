@@ -3,8 +3,7 @@ use serde::Serialize;
 use crate::block::locate;
 use crate::error::Error;
 use crate::models::{
-    AgentConfig, AgentType, ContaminationVerdict, DataContaminationResult, OutputSchema,
-    SolutionPhase, SolutionScript,
+    AgentType, ContaminationVerdict, DataContaminationResult, SolutionPhase, SolutionScript,
 };
 use crate::prompt::Variables;
 use crate::reply::{extract_code_block, parse_structured, try_extract_code};
@@ -74,17 +73,12 @@ impl Role for Contamination<'_> {
     const AGENT: AgentType = AgentType::Test;
     const VARIANT: Option<&'static str> = Some("contamination");
     const STEP: &'static str = "contamination";
-    const SCHEMA: Option<OutputSchema> = Some(OutputSchema::DataContaminationResult);
 
     fn variables(&self, _: &RunCtx<'_>) -> Variables {
         Variables::from([
             ("reference_discussion", self.reference_discussion.to_owned()),
             ("final_solution", self.final_solution.to_owned()),
         ])
-    }
-
-    fn tools(&self, _: &AgentConfig) -> Vec<String> {
-        Vec::new()
     }
 }
 
@@ -108,22 +102,41 @@ pub async fn remove_subsampling(
         return Ok(solution.clone());
     };
     let role = SubsamplingRemove { code_block_with_subsampling: block.text };
-    let text = ctx.ask(&role).await?.reply.text;
+    let Asked { reply, at } = ctx.ask(&role).await?;
+    let text = reply.text;
     // A fenced reply may be blank: then the block did nothing but subsample.
     let Some(code) = try_extract_code(&text).or_else(|| text.contains("```").then(String::new))
     else {
         ctx.warn(format!("A_test rewrote no code: {}", excerpt(&text)))?;
         return Ok(solution.clone());
     };
-    let full = solution.with_content(solution.content.replacen(block.text, &code, 1));
+    let content = solution.content.replacen(block.text, &code, 1);
+    let full = solution.with_content(content, at);
     if let Err(error) = mle_star_python::check_syntax(&full.content) {
         ctx.warn(format!("without its subsampling the script does not parse, {error}; kept"))?;
         return Ok(solution.clone());
     }
-    if [".sample(", ".head("].iter().any(|it| block.text.contains(it) && code.contains(it)) {
+    let mut cuts = heads(block.text);
+    cuts.extend([".sample(", ".head("].into_iter().filter(|it| block.text.contains(it)));
+    if cuts.iter().any(|it| code.contains(it)) {
         ctx.warn("the script may still work on a part of the training data")?;
     }
     Ok(full)
+}
+
+/// The slices in `code` that keep a first part only, such as `[:30000]` and `[:limit]`.
+fn heads(code: &str) -> Vec<&str> {
+    let slices = code.match_indices("[:").filter_map(|(start, _)| {
+        let slice = code.get(start..)?;
+        slice.get(..=slice.find(']')?)
+    });
+    // `[:, 1:]` keeps all rows, `[:]` keeps everything, and `[:-1]` and `[::2]` set no limit.
+    let limits = |slice: &&str| {
+        let limit = slice.trim_start_matches("[:").trim_end_matches(']').trim();
+        let named = |it: char| it.is_alphanumeric() || matches!(it, '_' | '.');
+        !limit.is_empty() && limit.chars().all(named)
+    };
+    slices.filter(limits).collect()
 }
 
 fn says_none(text: &str) -> bool {
@@ -158,6 +171,9 @@ pub async fn check_contamination(
 ) -> Result<Option<DataContaminationResult>, Error> {
     if solution.content.trim().is_empty() {
         return Err(Error::Precondition("A_test requires a non-empty script"));
+    }
+    if references.iter().any(|reference| reference.trim().is_empty()) {
+        return Err(Error::Precondition("A_test requires a non-empty reference discussion"));
     }
     let mut verdicts = Vec::new();
     for (index, reference) in references.iter().enumerate() {

@@ -1,5 +1,5 @@
 //! The algorithm through its public interface, with scripted agents and a toy interpreter.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 #![expect(clippy::wildcard_enum_match_arm, reason = "a test looks for one kind of thing")]
 
 mod world;

@@ -117,7 +117,11 @@ fn history(call: &Call) -> Option<String> {
 /// All scripts in full, as both prompts show them.
 fn labelled(solutions: &[SolutionScript]) -> String {
     let shown = solutions.iter().enumerate().map(|(index, it)| {
-        format!("# {}th Python Solution\n\n```python\n{}\n```", index + 1, it.content)
+        format!(
+            "# {}th Python Solution\n\n<python_solution>\n{}\n</python_solution>",
+            index + 1,
+            it.content
+        )
     });
     shown.collect::<Vec<_>>().join("\n\n")
 }
@@ -343,12 +347,12 @@ async fn the_prompt_of_the_planner_says_what_figure_17_says() {
         "better score (higher is better) in r2",
         &labelled(&solutions),
         "## Plan: average them, way 0\n## Score: 0.8",
-        "Suggest a plan, better than any tried so far",
+        "Suggest a plan for ensembling the 3 solutions above.",
         "You should concentrate how to merge, not the other parts like hyperparameters.",
         "The plan must be easy to implement, novel and effective.",
-        "It must differ from every plan tried so far",
-        "promise a better score (higher is better) than all of them",
-        "Do not alter the original solutions much: each change may cause an execution error.",
+        "If plans have been tried, it must differ from all of them",
+        "promise a better score (higher is better) than the best of them",
+        "Do not alter the original solutions too much: each change may cause an execution error.",
         "An outline of the plan in natural language. Add no headings, no code and no other text.",
     ];
     assert_eq!(missing(&call.prompt, &wanted), [""; 0]);
@@ -889,8 +893,8 @@ fn selected(world: &World) -> (Vec<Event>, serde_json::Value) {
     (chosen, tests.next_back().unwrap().input["final_solution"].clone())
 }
 
-fn chosen(from: &str, value: f64) -> Vec<Event> {
-    vec![Event::Selected { from: from.to_owned(), score: score(value) }]
+fn chosen(from: SolutionPhase, value: f64) -> Vec<Event> {
+    vec![Event::Selected { from, score: score(value) }]
 }
 
 /// REQ-P3-025, REQ-OR-014, REQ-OR-016
@@ -905,7 +909,10 @@ async fn an_ensemble_at_least_as_good_as_every_path_is_finalized() {
             completed.result.phase2_results.into_iter().map(|it| it.best_solution).collect();
         assert_eq!(phase3.input_solutions, paths);
         assert_eq!(phase3.best_ensemble_score, score(value));
-        assert_eq!(selected(&world), (chosen("Phase 3", value), json!(ensemble(0, value))));
+        assert_eq!(
+            selected(&world),
+            (chosen(SolutionPhase::Ensemble, value), json!(ensemble(0, value)))
+        );
     }
 }
 
@@ -915,13 +922,13 @@ async fn a_path_better_than_every_ensemble_is_finalized_instead() {
     let world = scoring("M=1 T=1 K=1 L=2 R=2", &[Some(0.3), Some(0.4)]);
     let completed = world.run().await.unwrap();
     assert_eq!(completed.result.phase3.unwrap().best_ensemble_score, score(0.4));
-    assert_eq!(selected(&world), (chosen("Phase 2", 0.6), json!(script(0.6))));
+    assert_eq!(selected(&world), (chosen(SolutionPhase::Refined, 0.6), json!(script(0.6))));
 
     // The paths keep the initial 0.5, because all refinements are higher.
     let world = World::new("M=1 T=1 K=1 L=2 R=1").minimizing();
     let completed = world.run().await.unwrap();
     assert_eq!(completed.result.phase3.unwrap().best_ensemble_score, score(0.9));
-    assert_eq!(selected(&world), (chosen("Phase 2", 0.5), json!(script(0.5))));
+    assert_eq!(selected(&world), (chosen(SolutionPhase::Init, 0.5), json!(script(0.5))));
 }
 
 /// REQ-P3-025, REQ-OR-016
@@ -929,7 +936,7 @@ async fn a_path_better_than_every_ensemble_is_finalized_instead() {
 async fn strict_paper_selection_finalizes_the_ensemble_whatever_the_paths_scored() {
     let world = scoring("M=1 T=1 K=1 L=2 R=1 strict_paper_selection=true", &[Some(0.3)]);
     world.run().await.unwrap();
-    assert_eq!(selected(&world), (chosen("Phase 3", 0.3), json!(ensemble(0, 0.3))));
+    assert_eq!(selected(&world), (chosen(SolutionPhase::Ensemble, 0.3), json!(ensemble(0, 0.3))));
 }
 
 /// REQ-P3-026, REQ-P3-038
@@ -956,5 +963,5 @@ async fn a_run_with_a_single_path_has_no_phase_3() {
     let completed = world.run().await.unwrap();
     assert_eq!(completed.result.phase3, None);
     assert_eq!((world.calls_of("ens_planner"), world.calls_of("ensembler")), (vec![], vec![]));
-    assert_eq!(selected(&world), (chosen("Phase 2", 0.6), json!(script(0.6))));
+    assert_eq!(selected(&world), (chosen(SolutionPhase::Refined, 0.6), json!(script(0.6))));
 }

@@ -11,7 +11,34 @@ fn environment(pairs: &[(&str, &str)]) -> Result<ConfigLayer, ConfigError> {
 /// REQ-DM-001, REQ-OR-044, REQ-OR-028
 #[test]
 fn the_defaults_are_those_of_the_paper() {
-    insta::assert_snapshot!(serde_json::to_string_pretty(&PipelineConfig::default()).unwrap(), @"");
+    insta::assert_snapshot!(serde_json::to_string_pretty(&PipelineConfig::default()).unwrap(), @r#"
+    {
+      "num_retrieved_models": 4,
+      "outer_loop_steps": 4,
+      "inner_loop_steps": 4,
+      "num_parallel_solutions": 2,
+      "ensemble_rounds": 5,
+      "time_limit_seconds": 86400,
+      "subsample_limit": 30000,
+      "max_debug_attempts": 3,
+      "max_budget_usd": null,
+      "model": "sonnet",
+      "permission_mode": "bypassPermissions",
+      "log_level": "INFO",
+      "log_file": null,
+      "phase_time_budget": {
+        "phase1": 0.1,
+        "phase2": 0.65,
+        "phase3": 0.15,
+        "finalization": 0.1
+      },
+      "script_timeout_seconds": null,
+      "max_concurrent_sessions": 4,
+      "tool_profile": "minimal",
+      "strict_paper_selection": false,
+      "prompts_dir": null
+    }
+    "#);
 }
 
 /// REQ-DM-002
