@@ -1,9 +1,7 @@
 //! The number that a script is judged by.
 
 use std::fmt;
-use std::sync::LazyLock;
 
-use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
 
 use super::MetricDirection;
@@ -55,13 +53,19 @@ pub fn parse_score(stdout: &str) -> Option<Score> {
 }
 
 /// The last score that a script printed, or why there is none.
+///
+/// A score is what matches `Final Validation Performance:\s*([\d.eE+-]+)`. It is looked for from
+/// the end, where it stands, so that a megabyte of output before it costs nothing.
 pub fn read_score(stdout: &str) -> Result<Score, NoScore> {
-    static LINE: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"Final Validation Performance:\s*([\d.eE+-]+)").ok());
-
-    let last = LINE.as_ref().and_then(|line| line.captures_iter(stdout).last());
-    let number = last.and_then(|captures| captures.get(1)).ok_or(NoScore::Missing)?;
-    let (text, rest) = (number.as_str(), stdout.get(number.end()..).unwrap_or_default());
+    const MARKER: &str = "Final Validation Performance:";
+    let numeral = |it: char| it.is_ascii_digit() || matches!(it, '.' | 'e' | 'E' | '+' | '-');
+    let mut printed = stdout.rmatch_indices(MARKER).filter_map(|(start, marker)| {
+        let after = stdout.get(start + marker.len()..)?.trim_start();
+        let rest = after.trim_start_matches(numeral);
+        let text = after.get(..after.len() - rest.len())?;
+        (!text.is_empty()).then_some((text, rest))
+    });
+    let (text, rest) = printed.next().ok_or(NoScore::Missing)?;
     if starts_with_thousands_group(rest) {
         // `1,234.5` would read as 1: a score off by three orders is worse than none.
         let shown: String = rest.chars().take_while(|it| !it.is_whitespace()).collect();
