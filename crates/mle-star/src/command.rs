@@ -7,16 +7,25 @@ pub(crate) mod show;
 
 mod watch;
 
+use std::io::{ErrorKind, Write};
+
 use clap::Subcommand;
+
+use crate::failure::Failure;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Solve a task
     Run(run::Arguments),
-    /// Go on with a run after a crash, a kill or an interrupt
     Resume(resume::Arguments),
-    /// List the runs
     List(list::Arguments),
-    /// Look into a run
     Show(show::Arguments),
+}
+
+/// Prints what a command gives.
+fn print(text: &str) -> Result<(), Failure> {
+    match writeln!(anstream::stdout(), "{}", text.trim_end()) {
+        // A reader that went away, such as `head`, has seen enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
 }

@@ -12,6 +12,8 @@ pub(crate) const USAGE: u8 = 2;
 /// The command was interrupted.
 pub(crate) const INTERRUPTED: u8 = 130;
 
+const CHECK_PATH: &str = "check the path and its permissions";
+
 /// What is wrong, what to do about it, and the exit code that says so.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -24,6 +26,11 @@ impl Failure {
     /// The command was used wrongly.
     pub(crate) fn usage(error: impl Into<anyhow::Error>, hint: impl Into<String>) -> Self {
         Self { error: error.into(), hint: Some(hint.into()), code: USAGE }
+    }
+
+    /// A file that was named on the command line cannot be read. The error names it.
+    pub(crate) fn unreadable(error: std::io::Error) -> Self {
+        Self::usage(error, CHECK_PATH)
     }
 
     /// Says what is wrong on standard error.
@@ -51,15 +58,16 @@ impl From<TaskFileError> for Failure {
         let hint = match &error {
             TaskFileError::NotFound(_) => "name a task.yaml, or a folder with one",
             TaskFileError::Incomplete { .. } => {
-                "write a task.yaml, or add what is missing: --goal \"…\" --metric rmse"
+                "write a task.yaml, or add what is missing, such as --goal \"…\" --metric rmse"
             }
-            TaskFileError::UnknownKey { .. }
-            | TaskFileError::NotYaml { .. }
-            | TaskFileError::Unusable { .. } => {
+            TaskFileError::Unusable { .. } => {
+                "correct it; --metric, --minimize and --maximize take precedence over a task file"
+            }
+            TaskFileError::UnknownKey { .. } | TaskFileError::NotYaml { .. } => {
                 "a task file has competition_id, task_type, data_modality, evaluation_metric, \
                  metric_direction, description or description_file, and data_dir"
             }
-            TaskFileError::Read(_) => "check the path and its permissions",
+            TaskFileError::Read(_) => CHECK_PATH,
         };
         Self::usage(error, hint)
     }
@@ -73,7 +81,7 @@ impl From<ConfigError> for Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        Self { error: error.into(), hint: None, code: 1 }
+        Self { error: error.into(), hint: Some(CHECK_PATH.to_owned()), code: 1 }
     }
 }
 

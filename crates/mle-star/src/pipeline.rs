@@ -6,6 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use fs_err as fs;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use mle_star_agent::scripted::ScriptError;
 use mle_star_exec::machine::{self, Machine};
 use mle_star_exec::{ExecError, Local};
 use mle_star_profile::{Bounds, Manifest, ProfileError};
@@ -13,8 +14,10 @@ use mle_star_search::event::{FORMAT, Header};
 use mle_star_search::models::{
     ConfigError, ConfigLayer, FinalResult, PipelineConfig, TaskDescription, TaskError,
 };
+use mle_star_search::prompt::{PromptError, PromptRegistry};
 use mle_star_search::rundir::{RunDir, copy_whole, write_whole};
 use mle_star_search::{Completed, Error, OnChange, PipelineError, Ports, Run};
+use mle_star_view::shell_word;
 
 use crate::agents::{Agents, AgentsError};
 use crate::clock::SystemClock;
@@ -47,6 +50,14 @@ pub enum RunError {
     /// The data is not what the run began with.
     #[error("the data is not what the run began with: {}", .0.join("; "))]
     DataChanged(Vec<String>),
+    /// The prompts that replace the built-in ones cannot be used.
+    #[error("the prompts in `{folder}` cannot be used")]
+    Prompts {
+        /// The folder.
+        folder: Utf8PathBuf,
+        /// Why.
+        source: PromptError,
+    },
     /// The task needs packages that are not installed.
     #[error("the task needs Python packages that are not installed: {}", .packages.join(", "))]
     Packages {
@@ -76,7 +87,7 @@ pub enum RunError {
         source: Error,
     },
     /// The run ended without a result.
-    #[error("{source}")]
+    #[error("the run at `{run}` has no result")]
     Pipeline {
         /// The run directory.
         run: Utf8PathBuf,
@@ -167,10 +178,7 @@ impl Pipeline {
         let environment = ConfigLayer::from_environment(utf8_environment())?;
         let mut config = settings.over(environment).over(preset).resolve()?;
         task.data_dir = camino::absolute_utf8(&task.data_dir)?;
-        config.prompts_dir = match config.prompts_dir {
-            Some(folder) => Some(camino::absolute_utf8(&folder)?),
-            None => None,
-        };
+        config.prompts_dir = config.prompts_dir.map(check_prompts).transpose()?;
         let data = mle_star_profile::profile(&task.data_dir, &Bounds::default())?;
         let manifest = Manifest::of(&task.data_dir)?;
 
@@ -235,8 +243,10 @@ impl Resume {
         }
         let run = Run::resume(dir, header.clone(), ports(agent, &header), self.on_change)
             .map_err(|source| RunError::Open { run: root.clone(), source })?;
-        run.rehearse(mle_star_search::run(&run.ctx()))
-            .map_err(|source| RunError::Pipeline { run: root, source })?;
+        run.rehearse(mle_star_search::run(&run.ctx())).map_err(|error| match error {
+            PipelineError::Stopped { source, .. } => RunError::Open { run: root, source: *source },
+            source @ PipelineError::Phase1 { .. } => RunError::Pipeline { run: root, source },
+        })?;
         Ok(run)
     }
 }
@@ -308,6 +318,15 @@ fn new_run_directory(runs: &Utf8Path, competition_id: &str) -> Result<RunDir, Ru
     }
 }
 
+/// The absolute folder, if it holds prompts that can be used.
+fn check_prompts(folder: Utf8PathBuf) -> Result<Utf8PathBuf, RunError> {
+    let folder = camino::absolute_utf8(&folder)?;
+    match PromptRegistry::with_overrides(&folder) {
+        Ok(_) => Ok(folder),
+        Err(source) => Err(RunError::Prompts { folder, source }),
+    }
+}
+
 fn check_packages(task: &TaskDescription, machine: &Machine) -> Result<(), RunError> {
     let plain = |name: &str| name.to_lowercase().replace(['_', '.'], "-");
     let installed: Vec<String> = machine.packages.iter().map(|it| plain(&it.name)).collect();
@@ -343,19 +362,38 @@ impl RunError {
             Self::Task(TaskError::Direction { .. }) => {
                 Some("correct `metric_direction`, or leave it out".to_owned())
             }
+            Self::Task(TaskError::Blank { .. }) => {
+                Some("a task needs a name, a metric and a description".to_owned())
+            }
+            Self::Config(_) => Some("`mle-star run --help` lists the settings".to_owned()),
+            Self::Prompts { .. } => Some(
+                "`prompts_dir` is a folder of files that replace prompts of the same name"
+                    .to_owned(),
+            ),
+            Self::Io(_) | Self::Agents(AgentsError::Script(ScriptError::Read(_))) => {
+                Some("check the path and its permissions".to_owned())
+            }
             Self::Data(_) => Some("`data_dir` must be a folder with at least one file".to_owned()),
             Self::DataChanged(_) => {
                 Some("restore the data, or name its folder with --data".to_owned())
             }
             Self::Packages { python, packages } => {
-                Some(format!("{python} -m pip install {}", packages.join(" ")))
+                let packages: Vec<String> = packages.iter().map(|it| shell_word(it)).collect();
+                Some(format!("{} -m pip install {}", shell_word(python), packages.join(" ")))
             }
             Self::Machine(_) => Some("install Python 3.10 or later, or use --python".to_owned()),
-            Self::Agents(AgentsError::NoKey | AgentsError::NotYet(_)) => {
-                Some("use --agents scripted:<file>".to_owned())
+            Self::Agents(AgentsError::NoKey) => {
+                Some("set it, or use --agents scripted:<file>".to_owned())
             }
+            Self::Agents(AgentsError::NotYet(_)) => Some("use --agents scripted:<file>".to_owned()),
             Self::Agents(AgentsError::Unknown(_)) => {
                 Some("agents are claude, playbook, scripted:<file> or replay:<run>".to_owned())
+            }
+            Self::Agents(AgentsError::Script(_)) => Some(
+                "scripted:<file> is YAML: `replies:` with a `role` and a `reply` each".to_owned(),
+            ),
+            Self::Agents(AgentsError::Replay { .. }) => {
+                Some("replay:<run> is a run directory; `mle-star list` shows the runs".to_owned())
             }
             Self::NoRun(_) => Some("`mle-star list` shows the runs".to_owned()),
             Self::Open { source: Error::Journal(journal), .. } => match journal {
@@ -365,31 +403,42 @@ impl RunError {
                 mle_star_journal::JournalError::Damaged { .. } => Some(
                     "the line can be mended by hand, or it and all later ones removed".to_owned(),
                 ),
-                mle_star_journal::JournalError::Io(_)
-                | mle_star_journal::JournalError::Exists { .. }
+                mle_star_journal::JournalError::Io(_) => {
+                    Some("check the path and its permissions".to_owned())
+                }
+                mle_star_journal::JournalError::Exists { .. }
                 | mle_star_journal::JournalError::Encode(_)
                 | mle_star_journal::JournalError::Stopped { .. } => None,
             },
+            Self::Open { run, source: Error::Diverged { .. } } => {
+                Some(format!("mle-star resume {} --rerun-changed", shell_word(run.as_str())))
+            }
             Self::Pipeline { run, source } => match source.cause() {
-                Error::Diverged { .. } => Some(format!("mle-star resume {run} --rerun-changed")),
                 Error::NoCandidate { .. } | Error::NoModels | Error::Retriever { .. } => {
-                    Some(format!("mle-star show {run}"))
+                    Some(format!("mle-star show {}", shell_word(run.as_str())))
                 }
                 Error::Agent { .. }
                 | Error::Exec { .. }
+                | Error::GivenUp { .. }
                 | Error::Journal(_)
                 | Error::Io(_)
                 | Error::Prompt(_)
+                | Error::Diverged { .. }
                 | Error::NotRecorded { .. }
                 | Error::Format { .. }
                 | Error::Headless
-                | Error::Precondition(_) => {
-                    Some(format!("when that is mended: mle-star resume {run}"))
-                }
+                | Error::Precondition(_) => Some(format!(
+                    "when that is mended: mle-star resume {}",
+                    shell_word(run.as_str())
+                )),
             },
-            Self::Task(_) | Self::Config(_) | Self::Agents(_) | Self::Io(_) | Self::Open { .. } => {
-                None
+            Self::Open { source: Error::Format { .. }, .. } => {
+                Some("use the version of mle-star that began the run".to_owned())
             }
+            Self::Open { source: Error::Headless, .. } => {
+                Some("without its first line a run cannot go on; begin a new one".to_owned())
+            }
+            Self::Open { .. } => None,
         }
     }
 
@@ -397,7 +446,12 @@ impl RunError {
     pub fn is_usage(&self) -> bool {
         matches!(
             self,
-            Self::Task(_) | Self::Config(_) | Self::Data(_) | Self::Agents(_) | Self::NoRun(_)
+            Self::Task(_)
+                | Self::Config(_)
+                | Self::Prompts { .. }
+                | Self::Data(_)
+                | Self::Agents(_)
+                | Self::NoRun(_)
         )
     }
 }

@@ -102,8 +102,8 @@ pub fn read_task(path: &Utf8Path, options: &TaskOptions) -> Result<TaskDescripti
 fn read_file(path: &Utf8Path, options: &TaskOptions) -> Result<TaskDescription, TaskFileError> {
     let text = fs::read_to_string(path)?;
     let not_yaml = |reason: String| TaskFileError::NotYaml { path: path.to_owned(), reason };
-    let value: Value =
-        serde_saphyr::from_str(&text).map_err(|error| not_yaml(error.to_string()))?;
+    let value: Value = serde_saphyr::from_str(&text)
+        .map_err(|error| not_yaml(error.without_snippet().to_string()))?;
     let Value::Object(mut facts) = value else {
         return Err(not_yaml("it has no keys".to_owned()));
     };
@@ -149,7 +149,7 @@ fn read_folder(path: &Utf8Path, options: &TaskOptions) -> Result<TaskDescription
     match (&options.metric, options.direction) {
         (None, _) => missing.push("--metric does not say how it is judged"),
         (Some(metric), None) if known_direction(metric).is_none() => {
-            missing.push("--minimize or --maximize does not say which way the metric improves");
+            missing.push("neither --minimize nor --maximize says which way the metric improves");
         }
         (Some(_), _) => {}
     }
@@ -190,10 +190,30 @@ fn apply(facts: &mut Map<String, Value>, options: &TaskOptions) {
 }
 
 fn finish(path: &Utf8Path, facts: Map<String, Value>) -> Result<TaskDescription, TaskFileError> {
-    serde_json::from_value(Value::Object(facts)).map_err(|error| TaskFileError::Unusable {
-        path: path.to_owned(),
-        reason: error.to_string(),
+    serde_json::from_value(Value::Object(facts.clone())).map_err(|error| {
+        let error = error.to_string();
+        // What is wrong with a text or a direction names its key already.
+        let culprit = culprit(&facts).filter(|key| !error.contains(*key));
+        let reason = culprit.map_or_else(|| error.clone(), |key| format!("`{key}`: {error}"));
+        TaskFileError::Unusable { path: path.to_owned(), reason }
     })
+}
+
+/// The key whose value no task could have.
+fn culprit(facts: &Map<String, Value>) -> Option<&str> {
+    let (kind, modality) = (TaskType::Tabular, DataModality::Tabular);
+    let metric = facts.get("evaluation_metric").and_then(Value::as_str);
+    let direction = metric.and_then(known_direction).unwrap_or(MetricDirection::Maximize);
+    let usable = TaskDescription::new("x", kind, modality, "x", direction, "x");
+    let usable = usable.map(as_value).unwrap_or_default();
+    let spoils = |(key, value): &(&String, &Value)| {
+        let mut task = usable.clone();
+        if let Value::Object(task) = &mut task {
+            task.insert((*key).clone(), (*value).clone());
+        }
+        serde_json::from_value::<TaskDescription>(task).is_err()
+    };
+    facts.iter().find(spoils).map(|(key, _)| key.as_str())
 }
 
 fn as_value(value: impl serde::Serialize) -> Value {

@@ -6,7 +6,7 @@ use mle_star_exec::ExecError;
 use mle_star_journal::JournalError;
 
 use crate::prompt::PromptError;
-use crate::step::StepKey;
+use crate::step::{Digest, StepKey};
 
 /// Why a part of a run stops.
 #[derive(Debug, thiserror::Error)]
@@ -24,8 +24,18 @@ pub enum Error {
     Exec {
         /// Where.
         key: StepKey,
+        /// The fingerprint of the script.
+        input: Box<Digest>,
         /// Why.
         source: ExecError,
+    },
+    /// A script could not be run when it was its turn, and the run went on without it.
+    #[error("could not run a script at step `{key}`: {reason}")]
+    GivenUp {
+        /// Where.
+        key: StepKey,
+        /// Why.
+        reason: String,
     },
     /// The journal could not be read or written.
     #[error("the journal of the run cannot be used")]
@@ -87,6 +97,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// The error with all its causes, on one line.
+    pub fn in_full(&self) -> String {
+        in_full(self)
+    }
+
     /// Whether this must stop the whole run, not only the path on which it happened: what is wrong
     /// is outside the path, and the run can be resumed when it is mended.
     pub fn stops_the_run(&self) -> bool {
@@ -99,6 +114,7 @@ impl Error {
             | Self::Format { .. }
             | Self::Headless => true,
             Self::Exec { .. }
+            | Self::GivenUp { .. }
             | Self::Prompt(_)
             | Self::Precondition(_)
             | Self::Retriever { .. }
@@ -106,6 +122,12 @@ impl Error {
             | Self::NoCandidate { .. } => false,
         }
     }
+}
+
+/// An error with all its causes, on one line.
+pub(crate) fn in_full(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// Why a run ended without a result, and how far it got.

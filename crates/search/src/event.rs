@@ -125,6 +125,11 @@ pub enum Output {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         submission: Option<String>,
     },
+    /// A script could not be run, and the run went on without it.
+    GivenUp {
+        /// Why.
+        reason: String,
+    },
     /// The sums of the run were taken.
     Totals {
         /// Running time so far.
@@ -139,7 +144,7 @@ impl Output {
     pub fn cost_usd(&self) -> Option<f64> {
         match self {
             Self::Asked { reply, .. } => reply.cost_usd,
-            Self::Ran { .. } | Self::Totals { .. } => None,
+            Self::Ran { .. } | Self::GivenUp { .. } | Self::Totals { .. } => None,
         }
     }
 }

@@ -102,8 +102,9 @@ async fn phase3(ctx: &RunCtx<'_>, paths: &Paths) -> Result<Ensemble, Error> {
         Ok(result) => Ensemble::Best(Box::new(result)),
         Err(error) if error.stops_the_run() => return Err(error),
         Err(error) => {
-            ctx.warn(format!("Phase 3 failed: {error}"))?;
-            Ensemble::Failed(error.to_string())
+            ctx.give_up(&error)?;
+            ctx.warn(format!("Phase 3 failed: {}", error.in_full()))?;
+            Ensemble::Failed(error.in_full())
         }
     };
     let best = match &ensemble {
@@ -138,8 +139,10 @@ async fn finalize(
             Ok(finalized) => finalized,
             Err(error) if error.stops_the_run() => return Err(error),
             Err(error) => {
-                ctx_final.warn(format!("finalization failed: {error}"))?;
-                notes.push(format!("finalization failed: {error}"));
+                ctx_final.give_up(&error)?;
+                let failure = format!("finalization failed: {}", error.in_full());
+                ctx_final.warn(&failure)?;
+                notes.push(failure);
                 Finalized { solution: best.clone(), submission: None, contamination: None }
             }
         };

@@ -42,14 +42,18 @@ pub async fn run_phase2(ctx: &RunCtx<'_>, phase1: &Phase1Result) -> Result<Paths
             (path, run_phase2_outer_loop(&ctx, &initial, phase1.initial_score).await)
         }
     });
-    let ended: Vec<_> = stream::iter(paths).buffered(at_once).collect().await;
+    let mut ended: Vec<_> = stream::iter(paths).buffer_unordered(at_once).collect().await;
+    ended.sort_by_key(|(path, _)| *path);
 
     let (mut results, mut failures) = (Vec::new(), Vec::new());
     for (path, ended) in ended {
         let (result, failure) = match ended {
             Ok(result) => (result, None),
             Err(error) if error.stops_the_run() => return Err(error),
-            Err(error) => (placeholder(phase1), Some(in_full(&error))),
+            Err(error) => {
+                ctx.give_up(&error)?;
+                (placeholder(phase1), Some(error.in_full()))
+            }
         };
         ctx.tell(Event::PathEnded { path, best: result.best_score, failure: failure.clone() })?;
         results.push(result);
@@ -84,10 +88,4 @@ fn placeholder(phase1: &Phase1Result) -> Phase2Result {
             failed: true,
         }],
     }
-}
-
-/// An error with all its causes, on one line.
-fn in_full(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -18,9 +18,10 @@ use jiff::Timestamp;
 use mle_star_agent::{Agent, AgentError, Call, Reply};
 use mle_star_exec::{Executor, Job, Outcome};
 use serde::Serialize;
+use serde_json::Value;
 use tokio::sync::{Semaphore, broadcast};
 
-use crate::error::{Diagnostics, Error};
+use crate::error::{Diagnostics, Error, in_full};
 use crate::event::{Event, Header, Output, Record};
 use crate::models::{AgentConfig, OutputSchema, PipelineConfig, SolutionScript, TaskDescription};
 use crate::prompt::PromptRegistry;
@@ -269,12 +270,16 @@ impl<'run> RunCtx<'run> {
             let _turn = self.run.agent_turns.acquire().await;
             let (mut reply, no_answer) = match self.run.ports.agent.ask(&call).await {
                 Ok(reply) => (reply, None),
-                Err(AgentError::NoAnswer { reason, cost_usd }) => {
+                Err(AgentError::NoAnswer { mut reason, cost_usd }) => {
+                    self.run.redact(&mut reason);
                     (Reply { cost_usd, ..Reply::default() }, Some(reason))
                 }
                 Err(source) => return Err(Error::Agent { key: ctx.key.clone(), source }),
             };
             self.run.redact(&mut reply.text);
+            if let Some(structured) = &mut reply.structured {
+                self.run.redact_value(structured);
+            }
             Ok(Output::Asked { reply, no_answer })
         };
         match ctx.once(digest, work).await? {
@@ -284,7 +289,9 @@ impl<'run> RunCtx<'run> {
                 }
                 Ok(Asked { reply, at })
             }
-            (Output::Ran { .. } | Output::Totals { .. }, _) => Err(ctx.diverged()),
+            (Output::Ran { .. } | Output::GivenUp { .. } | Output::Totals { .. }, _) => {
+                Err(ctx.diverged())
+            }
         }
     }
 
@@ -326,8 +333,11 @@ impl<'run> RunCtx<'run> {
                 gpus: None,
             };
             let outcome = self.run.ports.executor.run(&job).await;
-            let mut outcome =
-                outcome.map_err(|source| Error::Exec { key: ctx.key.clone(), source })?;
+            let mut outcome = outcome.map_err(|source| Error::Exec {
+                key: ctx.key.clone(),
+                input: Box::new(digest.clone()),
+                source,
+            })?;
             self.run.redact(&mut outcome.stdout.text);
             self.run.redact(&mut outcome.stderr.text);
             let submission = match &outcome.submission {
@@ -338,10 +348,19 @@ impl<'run> RunCtx<'run> {
             };
             Ok(Output::Ran { outcome, script: name, submission })
         };
-        match ctx.once(digest, work).await? {
+        match ctx.once(digest.clone(), work).await? {
             (Output::Ran { outcome, submission, .. }, _) => Ok(Ran { outcome, submission }),
+            (Output::GivenUp { reason }, _) => Err(Error::GivenUp { key: ctx.key, reason }),
             (Output::Asked { .. } | Output::Totals { .. }, _) => Err(ctx.diverged()),
         }
+    }
+
+    /// Records that the run goes on without the script that could not be run. What follows is
+    /// built on that, so a resumed run must not find the script working after all.
+    pub fn give_up(&self, error: &Error) -> Result<(), Error> {
+        let Error::Exec { key, input, source } = error else { return Ok(()) };
+        let output = Output::GivenUp { reason: in_full(source) };
+        self.run.recorder.finished(key, (**input).clone(), &output, self.run.ports.clock.now())
     }
 
     /// Running time and cost of the whole run up to here, once.
@@ -353,7 +372,9 @@ impl<'run> RunCtx<'run> {
         };
         match ctx.once(Digest::of(&()), work).await? {
             (Output::Totals { duration_seconds, cost_usd }, _) => Ok((duration_seconds, cost_usd)),
-            (Output::Asked { .. } | Output::Ran { .. }, _) => Err(ctx.diverged()),
+            (Output::Asked { .. } | Output::Ran { .. } | Output::GivenUp { .. }, _) => {
+                Err(ctx.diverged())
+            }
         }
     }
 
@@ -392,6 +413,15 @@ impl Run {
             if text.contains(secret.as_str()) {
                 *text = text.replace(secret.as_str(), "[redacted]");
             }
+        }
+    }
+
+    fn redact_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.redact(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
+            Value::Object(map) => map.values_mut().for_each(|value| self.redact_value(value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 }

@@ -7,5 +7,5 @@
 mod line;
 mod overview;
 
-pub use line::{Detail, line, plain};
+pub use line::{Detail, line, plain, plain_json, plain_lines, shell_word};
 pub use overview::{Overview, State};

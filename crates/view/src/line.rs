@@ -1,5 +1,7 @@
 //! One record in one line.
 
+use std::collections::BTreeSet;
+
 use mle_star_search::evaluate::Purpose;
 use mle_star_search::event::{Event, Output, Phase, Record};
 use mle_star_search::models::{Score, SolutionPhase};
@@ -38,7 +40,7 @@ pub fn line(record: &Record, detail: Detail) -> Option<String> {
             Output::Ran { outcome, .. } => {
                 Some(format!("{key} ended after {:.1} s", outcome.duration_seconds))
             }
-            Output::Totals { .. } => None,
+            Output::GivenUp { .. } | Output::Totals { .. } => None,
         },
         Record::Happened { key, event, .. } => happened(key.as_str(), event),
     }
@@ -138,9 +140,38 @@ fn brief(text: &str) -> String {
 pub fn plain(text: &str) -> String {
     let words: Vec<&str> = text.split(|it: char| it.is_control() || it == ' ').collect();
     let words = words.into_iter().filter(|word| !word.is_empty());
-    // Invisible characters that turn the reading direction around can make a line lie.
-    let hidden = |it: char| matches!(it, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    words.collect::<Vec<_>>().join(" ").replace(hidden, "")
+    words.collect::<Vec<_>>().join(" ").replace(is_hidden, "")
+}
+
+/// A text with its line breaks and indentation, without anything else that a terminal would obey.
+pub fn plain_lines(text: &str) -> String {
+    let harmless = |it: &char| *it == '\t' || !(it.is_control() || is_hidden(*it));
+    let lines = text.lines().map(|line| line.chars().filter(harmless).chain(['\n']));
+    lines.flatten().collect()
+}
+
+/// JSON in which what a terminal would obey is escaped. `json` must be as `serde_json` writes it,
+/// with such characters in strings only, where JSON can escape them, and line breaks elsewhere.
+pub fn plain_json(json: &str) -> String {
+    let is_obeyed = |it: char| it != '\n' && (it.is_control() || is_hidden(it));
+    let escaped = json.chars().filter(|it| is_obeyed(*it)).collect::<BTreeSet<char>>();
+    escaped
+        .into_iter()
+        .fold(json.to_owned(), |json, it| json.replace(it, &format!("\\u{:04x}", u32::from(it))))
+}
+
+/// A text as one word of a command that can be pasted into a shell.
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |it: char| it.is_alphanumeric() || "-_./=:,+@".contains(it);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Invisible characters that turn the reading direction around can make a line lie.
+fn is_hidden(it: char) -> bool {
+    matches!(it, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -150,8 +181,18 @@ mod tests {
     #[test]
     fn hostile_text_cannot_command_the_terminal() {
         assert_eq!(plain("a\u{1b}[2Jb\r\nc\u{202e}d\u{9b}31m"), "a [2Jb cd 31m");
+        assert_eq!(plain_lines("a\u{1b}[2Jb\r\n\tc\u{202e}d\u{9b}31m"), "a[2Jb\n\tcd31m\n");
+        let json = serde_json::to_string_pretty(&["a\u{1b}\n\u{9b}\u{202e}"]).unwrap();
+        assert_eq!(plain_json(&json), "[\n  \"a\\u001b\\n\\u009b\\u202e\"\n]");
         let event = Event::Warned { message: "x\u{1b}]0;owned\u{7}".repeat(40) };
         let line = happened("phase1", &event).unwrap();
         assert!(!line.contains(char::is_control) && line.chars().count() < 130, "{line}");
+    }
+
+    #[test]
+    fn a_command_can_be_pasted_whatever_the_folder_is_called() {
+        assert_eq!(shell_word("/runs/shop-1"), "/runs/shop-1");
+        assert_eq!(shell_word("my runs; ls"), "'my runs; ls'");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
     }
 }

@@ -104,6 +104,7 @@ impl Overview {
         match output {
             Output::Asked { .. } => self.agent_calls += 1,
             Output::Ran { .. } => self.scripts += 1,
+            Output::GivenUp { .. } => {}
             // The sums are taken when everything else is done.
             Output::Totals { .. } => self.state = State::Finished,
         }

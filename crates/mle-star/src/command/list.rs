@@ -1,13 +1,12 @@
 //! `mle-star list`
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use mle_star_search::event::Record;
 use mle_star_search::rundir::RunDir;
-use mle_star_view::{Overview, State};
+use mle_star_view::{Overview, State, plain_json};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -28,7 +27,6 @@ pub(crate) struct Arguments {
 struct Listed {
     name: String,
     state: &'static str,
-    #[serde(flatten)]
     overview: Overview,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
@@ -50,11 +48,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     listed.sort_by(|a, b| (a.overview.began, &a.name).cmp(&(b.overview.began, &b.name)));
     let text = if arguments.json {
-        serde_json::to_string_pretty(&listed).map_err(std::io::Error::from)? + "\n"
+        plain_json(&serde_json::to_string_pretty(&listed).map_err(std::io::Error::from)?)
     } else {
         table(&listed)
     };
-    anstream::stdout().write_all(text.as_bytes())?;
+    super::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, ValueEnum};
 use mle_star::agents::AgentsError;
@@ -124,16 +124,16 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         .agents(agents)
         .runs(arguments.out)
         .python(arguments.python)
-        .reference_discussions(references.collect::<Result<_, _>>()?);
+        .reference_discussions(references.collect::<Result<_, _>>().map_err(Failure::unreadable)?);
     watch(&arguments.output, pipeline.open())
 }
 
 fn read_settings(path: &Utf8Path) -> Result<ConfigLayer, Failure> {
-    let text = fs_err::read_to_string(path)?;
+    let text = fs_err::read_to_string(path).map_err(Failure::unreadable)?;
     let hint = "a file of settings has lines such as `outer_loop_steps: 2`";
-    let map = serde_saphyr::from_str(&text)
-        .with_context(|| format!("cannot use `{path}` as settings"))
-        .map_err(|error| Failure::usage(error, hint))?;
+    let map = serde_saphyr::from_str(&text).map_err(|error| {
+        Failure::usage(anyhow!("cannot use `{path}`: {}", error.without_snippet()), hint)
+    })?;
     let layer = ConfigLayer::from_map(map).with_context(|| format!("cannot use `{path}`"));
     layer.map_err(|error| Failure::usage(error, hint))
 }

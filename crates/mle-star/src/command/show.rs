@@ -1,15 +1,15 @@
 //! `mle-star show`
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use mle_star::RunError;
+use mle_star_exec::Ended;
 use mle_star_search::event::{Output, Record};
 use mle_star_search::rundir::RunDir;
-use mle_star_view::{Detail, Overview, State};
+use mle_star_view::{Detail, Overview, State, plain_json, plain_lines};
 
 use crate::failure::Failure;
 
@@ -33,16 +33,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if !dir.journal().is_file() {
         return Err(RunError::NoRun(arguments.run.clone()).into());
     }
-    let records: Vec<Record> =
-        mle_star_journal::read(&dir.journal()).context("cannot read the run")?;
+    let records: Vec<Record> = mle_star_journal::read(&dir.journal())
+        .map_err(|error| RunError::Open { run: arguments.run.clone(), source: error.into() })?;
     let text = match &arguments.step {
         Some(step) => show_step(&records, step, arguments.json)?,
         None if arguments.json => {
-            serde_json::to_string_pretty(&Overview::of(&records)).context("cannot show the run")?
+            let overview = Overview::of(&records);
+            plain_json(&serde_json::to_string_pretty(&overview).context("cannot show the run")?)
         }
         None => show_run(&records, &dir),
     };
-    writeln!(anstream::stdout(), "{}", text.trim_end())?;
+    super::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -89,28 +90,33 @@ fn show_step(records: &[Record], step: &str, json: bool) -> Result<String, Failu
         return Err(Failure::usage(anyhow::anyhow!("the run has no finished step `{step}`"), hint));
     };
     if json {
-        return Ok(serde_json::to_string_pretty(record).context("cannot show the step")?);
+        let json = serde_json::to_string_pretty(record).context("cannot show the step")?;
+        return Ok(plain_json(&json));
     }
-    // Line breaks are wanted here; everything else that a terminal would obey is not.
-    let plain = |text: &str| -> String {
-        text.lines().map(|line| format!("{}\n", strip_controls(line))).collect()
-    };
     Ok(match output {
-        Output::Asked { reply, no_answer: None } => plain(&reply.text),
-        Output::Asked { no_answer: Some(reason), .. } => format!("no answer: {}", plain(reason)),
+        Output::Asked { reply, no_answer: None } => plain_lines(&reply.text),
+        Output::Asked { no_answer: Some(reason), .. } => {
+            format!("no answer: {}", plain_lines(reason))
+        }
         Output::Ran { outcome, script, .. } => format!(
-            "script: solutions/{script}\nended: {:?} after {:.1} s\n\n{}\n{}",
-            outcome.ended,
+            "script: solutions/{script}\nended {} after {:.1} s\n\n{}\n{}",
+            in_words(outcome.ended),
             outcome.duration_seconds,
-            plain(&outcome.stdout.text),
-            plain(&outcome.stderr.text),
+            plain_lines(&outcome.stdout.text),
+            plain_lines(&outcome.stderr.text),
         ),
+        Output::GivenUp { reason } => format!("could not be run: {}", plain_lines(reason)),
         Output::Totals { duration_seconds, cost_usd } => {
-            format!("running time: {duration_seconds:.1} s\ncost: {cost_usd:?}")
+            let cost = cost_usd.map_or_else(|| "unknown".to_owned(), |cost| format!("${cost:.2}"));
+            format!("running time: {duration_seconds:.1} s\ncost: {cost}")
         }
     })
 }
 
-fn strip_controls(line: &str) -> String {
-    line.chars().filter(|it| !it.is_control() || *it == '\t').collect()
+fn in_words(ended: Ended) -> String {
+    match ended {
+        Ended::Exited { code } => format!("with exit code {code}"),
+        Ended::Signaled { signal } => format!("by signal {signal}"),
+        Ended::TimedOut { after_seconds } => format!("at its limit of {after_seconds} s"),
+    }
 }

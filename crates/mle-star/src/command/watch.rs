@@ -41,14 +41,18 @@ pub(crate) fn watch(
     runtime.block_on(async {
         let run = open.await?;
         let root = run.dir().root().to_owned();
-        say(&format!("run directory: {root}"));
+        if !output.quiet {
+            say(&format!("run directory: {root}"));
+        }
         if run.header().config.max_budget_usd.is_some() {
             say("warning: max_budget_usd is recorded, but this version does not enforce it yet");
         }
+        show_beginning(output, &run)?;
         let mut records = run.subscribe();
         let result = tokio::select! {
             biased;
             () = interrupted() => {
+                let root = mle_star_view::shell_word(root.as_str());
                 say(&format!("interrupted; go on with: mle-star resume {root}"));
                 return Ok(ExitCode::from(INTERRUPTED));
             }
@@ -66,6 +70,16 @@ pub(crate) fn watch(
     })
 }
 
+/// Shows what is on record before the run goes on: as JSON all of it, else what the run is about.
+fn show_beginning(output: &Output, run: &Run) -> Result<(), RunError> {
+    let dir = run.dir();
+    let records: Vec<Record> = mle_star_journal::read(&dir.journal())
+        .map_err(|error| RunError::Open { run: dir.root().to_owned(), source: error.into() })?;
+    let shown = if output.json { records.len() } else { 1 };
+    records.iter().take(shown).for_each(|record| show_record(output, record));
+    Ok(())
+}
+
 /// Shows records as they come, for ever.
 async fn show(output: &Output, records: &mut Receiver<Record>) -> Infallible {
     loop {
@@ -80,6 +94,7 @@ async fn show(output: &Output, records: &mut Receiver<Record>) -> Infallible {
 fn show_record(output: &Output, record: &Record) {
     if output.json {
         if let Ok(text) = serde_json::to_string(record) {
+            let text = mle_star_view::plain_json(&text);
             // A reader that went away must not end the run.
             writeln!(anstream::stdout(), "{text}").ok();
         }

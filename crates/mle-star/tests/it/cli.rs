@@ -1,1 +1,596 @@
-//! To be written.
+//! What people see on the command line.
+
+use std::collections::BTreeSet;
+use std::process::{Output, Stdio};
+
+use assert_cmd::Command;
+use camino::Utf8Path;
+use insta::assert_snapshot;
+use mle_star_search::event::Record;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::shop::{REPLIES, Shop, records, steps};
+
+/// One path and one script at a time, so that the order of the lines is always the same.
+const SMALL: &str = "M=2 T=1 K=1 L=1";
+
+/// What a command prints when it succeeds, with what it says while it works before it.
+fn output(shop: &Shop, command: &mut Command) -> String {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let (stdout, stderr) = (text(stdout), text(stderr));
+    assert!(status.success(), "{stdout}{stderr}");
+    shop.plain(&format!("{stderr}--- standard output\n{stdout}"))
+}
+
+/// What a command prints when it succeeds and has nothing to say.
+fn stdout(shop: &Shop, arguments: &[&str]) -> String {
+    let Output { status, stdout, stderr } = shop.command().args(arguments).output().unwrap();
+    assert!(status.success() && stderr.is_empty(), "{}", text(stderr));
+    shop.plain(&text(stdout))
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap()
+}
+
+/// A shop with a finished run under a name that does not change.
+fn finished() -> Shop {
+    let shop = Shop::new();
+    shop.run(SMALL).assert().success();
+    fs_err::rename(shop.only_run(), shop.path().join("runs/first")).unwrap();
+    shop
+}
+
+/// Puts a copy of the journal of `runs/first`, with `change` made to it, at `runs/NAME`.
+fn copy(shop: &Shop, name: &str, change: impl Fn(&str) -> String) {
+    let journal = fs_err::read_to_string(shop.path().join("runs/first/journal.jsonl")).unwrap();
+    shop.write(&format!("runs/{name}/journal.jsonl"), &change(&journal));
+}
+
+fn help(arguments: &[&str]) -> String {
+    let shop = Shop::new();
+    let help = shop.command().args(arguments).env("COLUMNS", "100").output().unwrap();
+    assert!(help.status.success() && help.stderr.is_empty());
+    text(help.stdout)
+}
+
+#[test]
+fn help_says_what_there_is() {
+    assert_snapshot!(help(&["--help"]), @"
+    A machine-learning-engineering agent: from a task and its data to a submission
+
+    Usage: mle-star <COMMAND>
+
+    Commands:
+      run     Solve a task: search for models, write and merge candidates, refine what matters,
+              ensemble, and write the submission
+      resume  Go on with a run after a crash, a kill or an interrupt: nothing that was finished is done
+              again
+      list    List the runs, the newest last
+      show    Look into a run: where it is, what happened, or what one step gave
+      help    Print this message or the help of the given subcommand(s)
+
+    Options:
+      -h, --help     Print help
+      -V, --version  Print version
+    ");
+    assert_snapshot!(help(&["run", "--help"]), @r#"
+    Solve a task: search for models, write and merge candidates, refine what matters, ensemble, and
+    write the submission
+
+    Usage: mle-star run [OPTIONS] <TASK>
+
+    Arguments:
+      <TASK>  A task.yaml, or a folder with one
+
+    Options:
+          --agents <AGENTS>   Who answers: claude, playbook, scripted:<file> or replay:<run> [default:
+                              claude]
+      -s, --set <KEY=VALUE>   One setting; may be repeated. M, T, K, L and R stand for the paper's
+                              numbers
+          --config <FILE>     A YAML file of settings
+          --preset <PRESET>   A named set of settings, below all others [possible values: fast, paper,
+                              mle-bench]
+          --out <FOLDER>      The folder in which the run directory is made [default: runs]
+          --python <FILE>     The Python that runs the scripts [default: the first on the path]
+          --goal <TEXT>       What to predict, for a folder without a task.yaml
+          --metric <NAME>     The metric, for a folder without a task.yaml
+          --minimize          The metric is to be minimized
+          --maximize          The metric is to be maximized
+          --reference <FILE>  A text file with a discussion that the solution must not be a copy of; may
+                              be repeated
+          --json              Print every record of the journal as a line of JSON on standard output
+      -q, --quiet             Print nothing but the outcome
+      -v, --verbose           Print every step
+      -h, --help              Print help
+
+    Examples:
+      mle-star run titanic --agents scripted:replies.yaml
+      mle-star run titanic/task.yaml -s T=2 -s K=2 -s time_limit_seconds=3600
+      mle-star run houses --goal "Predict the price" --metric rmse
+
+    Settings, with their defaults:
+      num_retrieved_models (M) 4       outer_loop_steps (T) 4        inner_loop_steps (K) 4
+      num_parallel_solutions (L) 2     ensemble_rounds (R) 5         max_debug_attempts 3
+      time_limit_seconds 86400         script_timeout_seconds a tenth of the time limit
+      subsample_limit 30000            max_budget_usd none           model sonnet
+      max_concurrent_sessions 4        tool_profile minimal          permission_mode bypassPermissions
+      strict_paper_selection false     prompts_dir none              log_level INFO, log_file none
+      phase_time_budget {phase1: 0.1, phase2: 0.65, phase3: 0.15, finalization: 0.1}
+    Each can also be given as an environment variable, such as MLE_STAR_MODEL.
+
+    Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (the run can be resumed)
+    "#);
+    assert_snapshot!(help(&["resume", "--help"]), @"
+    Go on with a run after a crash, a kill or an interrupt: nothing that was finished is done again
+
+    Usage: mle-star resume [OPTIONS] <RUN>
+
+    Arguments:
+      <RUN>  The run directory
+
+    Options:
+          --agents <AGENTS>  Other agents than before
+          --data <FOLDER>    Where the data is now; it must be the same data
+          --rerun-changed    Do recorded steps again that no longer fit, and what follows from them
+          --json             Print every record of the journal as a line of JSON on standard output
+      -q, --quiet            Print nothing but the outcome
+      -v, --verbose          Print every step
+      -h, --help             Print help
+    ");
+    assert_snapshot!(help(&["list", "--help"]), @"
+    List the runs, the newest last
+
+    Usage: mle-star list [OPTIONS] [RUNS]
+
+    Arguments:
+      [RUNS]  The folder that holds the run directories [default: runs]
+
+    Options:
+          --json  Print JSON
+      -h, --help  Print help
+    ");
+    assert_snapshot!(help(&["show", "--help"]), @"
+    Look into a run: where it is, what happened, or what one step gave
+
+    Usage: mle-star show [OPTIONS] <RUN>
+
+    Arguments:
+      <RUN>  The run directory
+
+    Options:
+          --step <STEP>  One step, such as phase2/path-0/outer-1/inner-2/coder
+          --json         Print JSON
+      -h, --help         Print help
+    ");
+    assert_eq!(help(&["run", "-h"]), help(&["help", "run"]));
+}
+
+#[test]
+fn a_run_says_what_it_finds_and_prints_where_the_result_is() {
+    let shop = Shop::new();
+    assert_snapshot!(output(&shop, &mut shop.run(SMALL)), @"
+    run directory: [FOLDER]/runs/[RUN]
+    task shop · r2 (higher is better) · agents: scripted:[FOLDER]/replies.yaml
+    === Phase 1: Initial Solution Generation ===
+    phase1 found a, b
+    phase1/candidate-0 score 0.5
+    phase1/candidate-1 score 0.51
+    phase1/merge-1 score 0.6
+    phase1/merge-1 accepted · 0.51 -> 0.6
+    phase1 ended · best 0.6
+    === Phase 2: Refinement ===
+    phase2/path-0/outer-0/study ran
+    phase2/path-0/outer-0/inner-0 score 0.61
+    phase2/path-0/outer-0/inner-0 accepted · 0.61 (best 0.61) · raise the gain
+    path 0 ended · best 0.61
+    phase2 ended · best 0.61
+    === Finalization ===
+    finalization takes the refined solution · 0.61
+    finalization ran
+    finalization wrote the submission · rows: 1
+    finalization ended · best 0.61
+    --- standard output
+    validation score: 0.61
+    submission: [FOLDER]/runs/[RUN]/final/submission.csv
+    result: [FOLDER]/runs/[RUN]/result.json
+    ");
+}
+
+#[test]
+fn a_quiet_run_prints_only_the_outcome() {
+    let shop = Shop::new();
+    assert_snapshot!(output(&shop, shop.run(SMALL).arg("--quiet")), @"
+    --- standard output
+    validation score: 0.61
+    submission: [FOLDER]/runs/[RUN]/final/submission.csv
+    result: [FOLDER]/runs/[RUN]/result.json
+    ");
+}
+
+#[test]
+fn a_verbose_run_says_every_step() {
+    let shop = Shop::new();
+    let said = output(&shop, shop.run(SMALL).arg("--verbose"));
+    for step in steps(&shop.only_run()) {
+        let shown = said.lines().any(|line| line.starts_with(&format!("{step} ")));
+        assert!(shown || step == "totals", "{step} is not in\n{said}");
+    }
+    let run: Vec<&str> = said.lines().filter(|line| line.contains("/merge-1")).collect();
+    assert_snapshot!(run.join("\n"), @"
+    phase1/merge-1/merger answered
+    phase1/merge-1/leakage answered
+    phase1/merge-1/attempt-0/run ended after [TIME]
+    phase1/merge-1 score 0.6
+    phase1/merge-1 accepted · 0.51 -> 0.6
+    ");
+}
+
+#[test]
+fn a_limit_that_is_not_enforced_yet_is_pointed_out() {
+    let shop = Shop::new();
+    let said = output(&shop, &mut shop.run(&format!("{SMALL} max_budget_usd=5")));
+    assert_snapshot!(said.lines().find(|line| line.starts_with("warning")).unwrap(), @"warning: max_budget_usd is recorded, but this version does not enforce it yet");
+}
+
+#[test]
+fn json_is_the_journal_line_by_line() {
+    let shop = Shop::new();
+    let printed = shop.run(SMALL).arg("--json").output().unwrap();
+    assert!(printed.status.success());
+    let run = shop.only_run();
+    assert_eq!(text(printed.stdout), fs_err::read_to_string(run.join("journal.jsonl")).unwrap());
+    assert_eq!(
+        text(printed.stderr),
+        format!("run directory: {run}\n"),
+        "what is for people goes elsewhere"
+    );
+
+    let again = shop.command().args(["resume", run.as_str(), "--json"]).output().unwrap();
+    let again: Vec<Record> =
+        text(again.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(again, records(&run));
+}
+
+#[test]
+fn a_run_that_cannot_go_on_says_why_and_how_to_resume_it() {
+    let shop = Shop::new();
+    shop.write("replies.yaml", &REPLIES.replace("role: coder", "role: nobody"));
+    let failed = shop.run(SMALL).args(["--quiet"]).output().unwrap();
+    assert_eq!((failed.status.code(), text(failed.stdout).as_str()), (Some(1), ""));
+    assert_snapshot!(shop.plain(&text(failed.stderr)), @"
+    error: the run at `[FOLDER]/runs/[RUN]` has no result: the run was stopped: could not ask the agent at step `phase2/path-0/outer-0/inner-0/coder`: no scripted reply for role `coder` at step `phase2/path-0/outer-0/inner-0/coder`
+    hint: when that is mended: mle-star resume [FOLDER]/runs/[RUN]
+    ");
+
+    shop.write("replies.yaml", REPLIES);
+    let run = shop.only_run();
+    let before = steps(&run);
+    shop.command().args(["resume", run.as_str()]).assert().success();
+    assert_eq!(steps(&run)[..before.len()], before[..]);
+
+    let shop = Shop::new();
+    shop.write("replies.yaml", &REPLIES.replace("score = 0.5$candidate", "raise ValueError(1)"));
+    let debugger = "replies:\n  - {role: debugger, no_answer: refused}\n";
+    let replies = fs_err::read_to_string(shop.path().join("replies.yaml")).unwrap();
+    shop.write("replies.yaml", &replies.replace("replies:\n", debugger));
+    let failed = shop.run(SMALL).args(["--quiet"]).output().unwrap();
+    assert_eq!((failed.status.code(), text(failed.stdout).as_str()), (Some(1), ""));
+    assert_snapshot!(shop.plain(&text(failed.stderr)), @"
+    error: the run at `[FOLDER]/runs/[RUN]` has no result: no initial solution was found: Phase 1 failed: all 2 candidates produced execution errors
+    hint: mle-star show [FOLDER]/runs/[RUN]
+    ");
+}
+
+#[test]
+fn show_says_what_happened() {
+    let shop = finished();
+    let run = stdout(&shop, &["show", "runs/first"]);
+    let ends = run.lines().take(9).chain(["..."]).chain(run.lines().skip(run.lines().count() - 6));
+    assert_snapshot!(ends.collect::<Vec<_>>().join("\n"), @"
+    task shop · r2 (higher is better) · agents: scripted:[FOLDER]/replies.yaml
+    === Phase 1: Initial Solution Generation ===
+    phase1/retriever answered · $0.01
+    phase1 found a, b
+    phase1/candidate-0/init answered · $0.01
+    phase1/candidate-0/leakage answered
+    phase1/candidate-1/init answered · $0.01
+    phase1/candidate-1/leakage answered
+    phase1/candidate-0/attempt-0/run ended after [TIME]
+    ...
+    finalization ran
+    finalization wrote the submission · rows: 1
+    finalization ended · best 0.61
+
+    finished · best 0.61 · 17 agent calls · 6 scripts · 0 warnings
+    submission: runs/first/final/submission.csv
+    ");
+    assert_snapshot!(stdout(&shop, &["show", "runs/first", "--json"]), @r#"
+    {
+      "competition_id": "shop",
+      "metric": "r2 (higher is better)",
+      "agents": "scripted:[FOLDER]/replies.yaml",
+      "state": "finished",
+      "phase": "finalization",
+      "began": "[MOMENT]",
+      "last": "[MOMENT]",
+      "agent_calls": 17,
+      "scripts": 6,
+      "cost_usd": 0.03,
+      "best": 0.61,
+      "selected": 0.61,
+      "resumes": 0,
+      "open_steps": [],
+      "warnings": []
+    }
+    "#);
+}
+
+#[test]
+fn show_step_says_what_a_step_gave() {
+    let shop = finished();
+    let step = |key: &str| stdout(&shop, &["show", "runs/first", "--step", key]);
+    assert_snapshot!(step("phase1/merge-1/merger"), @r#"
+    ```python
+    gain = 0.0
+    score = 0.6 + gain
+    print(f"Final Validation Performance: {score}")
+    ```
+    "#);
+    assert_snapshot!(step("phase1/merge-1/attempt-0/run"), @"
+    script: solutions/e6c2abc1636d780d.py
+    ended with exit code 0 after [TIME]
+
+    Final Validation Performance: 0.6
+    ");
+    assert_snapshot!(step("totals"), @"
+    running time: [TIME]
+    cost: $0.03
+    ");
+
+    let json = stdout(&shop, &["show", "runs/first", "--step", "phase1/merge-1/merger", "--json"]);
+    let record: Record =
+        serde_json::from_str(&json.replace("[MOMENT]", "2020-01-01T00:00:00Z")).unwrap();
+    assert_eq!(record.finished().unwrap().0.as_str(), "phase1/merge-1/merger");
+}
+
+#[test]
+fn list_shows_every_run_whatever_became_of_it() {
+    let shop = finished();
+    copy(&shop, "stopped", |journal| {
+        let lines = journal.split_inclusive('\n');
+        let phase1 = lines.take_while(|line| !line.contains(r#""key":"phase2"#));
+        phase1.collect()
+    });
+    copy(&shop, "torn", |journal| format!("{journal}{{\"record\":\"star"));
+    copy(&shop, "damaged", |journal| journal.replacen("{\"record\":\"started\"", "{{", 1));
+    copy(&shop, "empty", |_| String::new());
+    shop.write("runs/notes.txt", "no run");
+    shop.write("runs/other/notes.txt", "no run");
+    assert_snapshot!(stdout(&shop, &["list"]), @"
+    run      state               best  calls  scripts      cost
+    damaged  damaged                -      0        0         -
+    empty    empty                  -      0        0         -
+    first    finished        0.610000     17        6     $0.03
+    stopped  stopped         0.600000      9        3     $0.03
+    torn     finished        0.610000     17        6     $0.03
+    ");
+
+    let listed: Vec<Value> = serde_json::from_str(&stdout(&shop, &["list", "--json"])).unwrap();
+    let brief: Vec<String> = listed
+        .iter()
+        .map(|run| format!("{} {} {}", run["name"], run["state"], run["overview"]["best"]))
+        .collect();
+    assert_snapshot!(brief.join("\n"), @r#"
+    "damaged" "damaged" null
+    "empty" "empty" null
+    "first" "finished" 0.61
+    "stopped" "stopped" 0.6
+    "torn" "finished" 0.61
+    "#);
+    assert_snapshot!(listed[0]["error"].as_str().unwrap(), @"damaged record at runs/damaged/journal.jsonl:3: key must be a string at line 1 column 2");
+    let keys = listed.iter().map(|run| run.as_object().unwrap().len());
+    assert_eq!(
+        keys.collect::<BTreeSet<_>>(),
+        BTreeSet::from([3, 4]),
+        "only a damaged one has more"
+    );
+
+    // Looking mends nothing.
+    let torn = fs_err::read_to_string(shop.path().join("runs/torn/journal.jsonl")).unwrap();
+    assert!(torn.ends_with("{\"record\":\"star"));
+    let shown = |run: &str| stdout(&shop, &["show", run, "--json"]);
+    assert_eq!(shown("runs/torn"), shown("runs/first"));
+    assert_snapshot!(stdout(&shop, &["show", "runs/stopped"]).lines().last().unwrap(), @"stopped · best 0.6 · 9 agent calls · 3 scripts · 0 warnings");
+}
+
+#[test]
+fn a_folder_without_runs_has_none() {
+    let shop = Shop::new();
+    assert_snapshot!(stdout(&shop, &["list", "shop"]), @"no runs");
+    assert_eq!(stdout(&shop, &["list", "shop", "--json"]), "[]\n");
+}
+
+#[test]
+fn a_run_that_is_running_is_listed_as_such() {
+    let shop = Shop::new();
+    shop.close();
+    let run = shop.start(&shop.run(SMALL), Stdio::piped());
+    shop.wait_for_script();
+    assert!(stdout(&shop, &["list"]).lines().any(|line| line.starts_with("[RUN]  running ")));
+    shop.open();
+    assert!(run.wait_with_output().unwrap().status.success());
+    assert!(stdout(&shop, &["list"]).lines().any(|line| line.starts_with("[RUN]  finished ")));
+}
+
+/// Escape sequences, a bell, the one-byte introducer of sequences, and a turn of direction.
+#[test]
+fn what_agents_and_scripts_write_cannot_command_the_terminal() {
+    let hostile = r"\u001b[2J\u0007\u009b31m\u202e";
+    let in_json = REPLIES
+        .replace("raise the gain", &format!("raise {hostile} the gain"))
+        .replace(r#""model_name": "a""#, &format!(r#""model_name": "a{hostile}""#))
+        .replace(
+            "gain = 0.01$inner",
+            &format!("print('{hostile}'); raise ValueError('{hostile}')"),
+        );
+    let debugger = format!("replies:\n  - {{role: debugger, no_answer: \"{hostile}\"}}\n");
+    let shop = Shop::new();
+    shop.write("replies.yaml", &in_json.replace("replies:\n", &debugger));
+
+    let mut shown = Vec::new();
+    let mut show = |command: &mut Command| {
+        // Colours are forced, because without a terminal all sequences would be stripped anyway.
+        let output = command.env_remove("NO_COLOR").env("CLICOLOR_FORCE", "1").output().unwrap();
+        assert!(output.status.success(), "{}", text(output.stderr));
+        shown.push(text(output.stdout) + &text(output.stderr));
+    };
+    show(shop.run(SMALL).arg("--verbose"));
+    let run = shop.only_run();
+    show(shop.command().args(["show", run.as_str()]));
+    show(shop.command().args(["show", run.as_str(), "--json"]));
+    show(shop.command().arg("list"));
+    for step in steps(&run) {
+        show(shop.command().args(["show", run.as_str(), "--step", &step]));
+    }
+    let journal = fs_err::read_to_string(run.join("journal.jsonl")).unwrap();
+    assert!(journal.contains('\u{9b}'), "the journal has it all");
+    assert!(shown.iter().any(|it| it.contains("ValueError")) && shown[0].contains("[2J"));
+    for text in shown {
+        let obeyed = |it: char| it.is_control() && !"\n\t".contains(it) || it == '\u{202e}';
+        assert!(!text.contains(obeyed), "{text:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_neither_the_run_nor_in_an_error() {
+    let shop = Shop::new();
+    let closed = |command: &Command| {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ended = shop.start(command, writer).wait_with_output().unwrap();
+        assert!(ended.status.success(), "{}", text(ended.stderr));
+        text(ended.stderr)
+    };
+    closed(shop.run(SMALL).arg("--json"));
+    let run = shop.only_run();
+    assert!(run.join("final/submission.csv").is_file() && run.join("result.json").is_file());
+
+    for arguments in [&["list"][..], &["list", "--json"], &["show", run.as_str()]] {
+        assert_eq!(closed(shop.command().args(arguments)), "");
+    }
+}
+
+/// Interrupts a run while a script runs, and resumes it with the command that it printed.
+fn interrupted_and_resumed(signal: Signal) {
+    let shop = Shop::new();
+    shop.close();
+    let child = shop.start(&shop.run(SMALL), Stdio::piped());
+    let process = Pid::from_child(&child);
+    shop.wait_for_script();
+    let run = shop.only_run();
+    kill_process(process, signal).unwrap();
+    let ended = child.wait_with_output().unwrap();
+
+    assert_eq!((ended.status.code(), text(ended.stdout).as_str()), (Some(130), ""));
+    let said = text(ended.stderr);
+    let command = said.lines().last().unwrap().strip_prefix("interrupted; go on with: mle-star ");
+    assert_eq!(command.unwrap(), format!("resume {run}"), "{said}");
+    shop.wait_for_the_end_of_scripts();
+    let before = steps(&run);
+    assert!(before.contains(&"phase1/candidate-1/init".to_owned()), "{before:?}");
+
+    shop.open();
+    shop.command().args(command.unwrap().split(' ')).assert().success();
+    let after = steps(&run);
+    assert!(after.starts_with(&before), "what was finished is as it was: {after:?}");
+    assert_eq!(after.iter().collect::<BTreeSet<_>>().len(), after.len(), "nothing was done twice");
+    assert_eq!(after.last().unwrap(), "totals");
+    assert_eq!(
+        started_twice(&run),
+        BTreeSet::from(
+            ["phase1/candidate-0/attempt-0/run", "phase1/candidate-1/attempt-0/run"]
+                .map(str::to_owned)
+        ),
+        "only what was under way was begun again"
+    );
+}
+
+/// The steps that began more than once.
+fn started_twice(run: &Utf8Path) -> BTreeSet<String> {
+    let mut once = BTreeSet::new();
+    let started = records(run).into_iter().filter_map(|record| match record {
+        Record::Started { key, .. } => Some(key.to_string()),
+        Record::Opened { .. }
+        | Record::Resumed { .. }
+        | Record::Finished { .. }
+        | Record::Happened { .. } => None,
+    });
+    started.filter(|key| !once.insert(key.clone())).collect()
+}
+
+#[test]
+fn control_c_stops_a_run_so_that_it_can_be_resumed() {
+    interrupted_and_resumed(Signal::INT);
+}
+
+#[test]
+fn a_request_to_terminate_stops_a_run_so_that_it_can_be_resumed() {
+    interrupted_and_resumed(Signal::TERM);
+}
+
+/// The flag wins over the file, the file over the environment, the environment over the preset,
+/// and the preset over the defaults. All of them end up in `config.yaml`.
+#[test]
+fn settings_come_from_five_places_and_the_nearest_wins() {
+    let shop = Shop::new();
+    shop.write("settings.yaml", "num_retrieved_models: 1\nK: 1\nmodel: file\nlog_level: ERROR\n");
+    let mut command = shop.run("model=flag");
+    command.args(["--preset", "fast", "--config", "settings.yaml"]);
+    command.env("MLE_STAR_OUTER_LOOP_STEPS", "2").env("MLE_STAR_NUM_RETRIEVED_MODELS", "3");
+    command.env("MLE_STAR_MODEL", "environment").env("MLE_STAR_LOG_LEVEL", "DEBUG");
+    command.env("MLE_STAR_TIME_LIMIT", "900").env("MLE_STAR_SOMETHING_ELSE", "1");
+    command.assert().success();
+    let config = fs_err::read_to_string(shop.only_run().join("config.yaml")).unwrap();
+    assert_snapshot!(config, @"
+    num_retrieved_models: 1
+    outer_loop_steps: 2
+    inner_loop_steps: 1
+    num_parallel_solutions: 1
+    ensemble_rounds: 1
+    time_limit_seconds: 900
+    subsample_limit: 30000
+    max_debug_attempts: 3
+    max_budget_usd: null
+    model: flag
+    permission_mode: bypassPermissions
+    log_level: ERROR
+    log_file: null
+    phase_time_budget:
+      phase1: 0.1
+      phase2: 0.65
+      phase3: 0.15
+      finalization: 0.1
+    script_timeout_seconds: null
+    max_concurrent_sessions: 4
+    tool_profile: minimal
+    strict_paper_selection: false
+    prompts_dir: null
+    ");
+
+    // What a run settled is a file of settings for another.
+    let settled = shop.only_run().join("config.yaml");
+    let mut command = shop.run("");
+    command.args(["--config", settled.as_str(), "--out", "again"]).assert().success();
+    let again = shop.path().join("again").read_dir_utf8().unwrap().next().unwrap().unwrap();
+    assert_eq!(fs_err::read_to_string(again.path().join("config.yaml")).unwrap(), config);
+}
+
+#[test]
+fn a_later_setting_wins_over_an_earlier_one() {
+    let shop = Shop::new();
+    shop.run("M=9 T=1 K=1 L=1 num_retrieved_models=1").assert().success();
+    let config = fs_err::read_to_string(shop.only_run().join("config.yaml")).unwrap();
+    assert!(config.starts_with("num_retrieved_models: 1\n"), "{config}");
+}

@@ -1,5 +1,8 @@
 //! A task folder with data, and scripted replies for it.
 
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
 use assert_cmd::Command;
 use camino::{Utf8Path, Utf8PathBuf};
 use mle_star_search::event::Record;
@@ -53,6 +56,62 @@ impl Shop {
         command
     }
 
+    /// Starts `command` in the background, with its standard output at `stdout`.
+    pub(crate) fn start(&self, command: &Command, stdout: impl Into<Stdio>) -> Child {
+        let mut started = std::process::Command::new(command.get_program());
+        started.args(command.get_args()).current_dir(self.path());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => started.env(name, value),
+                None => started.env_remove(name),
+            };
+        }
+        started.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Makes the scripts of the candidates wait until [`open`](Self::open) is called.
+    pub(crate) fn close(&self) {
+        // It does not wait for ever, so that a failed test leaves nothing behind.
+        let wait = format!(
+            "import csv, os, time
+      for _ in range(20_000):
+          if not os.path.exists({:?}): time.sleep(0.01)
+",
+            self.path().join("open").as_str()
+        );
+        self.write("replies.yaml", &REPLIES.replace("import csv\n", &wait));
+    }
+
+    /// Lets the waiting scripts go on.
+    pub(crate) fn open(&self) {
+        self.write("open", "");
+    }
+
+    /// Waits until a script runs.
+    pub(crate) fn wait_for_script(&self) {
+        wait_until("a script runs", || !processes_in(self.path()).is_empty());
+    }
+
+    /// Waits until no script runs: one that was killed takes a moment to die.
+    pub(crate) fn wait_for_the_end_of_scripts(&self) {
+        wait_until("no script runs", || processes_in(self.path()).is_empty());
+    }
+
+    /// A text without what differs from one time to the next: folder, run, interpreter and times.
+    pub(crate) fn plain(&self, text: &str) -> String {
+        let mut text = text.replace(self.path().as_str(), "[FOLDER]");
+        for (volatile, name) in [
+            (r"shop-\d{8}-\d{6}(-\d+)?", "[RUN]"),
+            (r"/\S*/python\S*", "[PYTHON]"),
+            (r"\b\d+\.\d s\b", "[TIME]"),
+            (r"\d{4}-\d\d-\d\dT[0-9:.]+Z", "[MOMENT]"),
+        ] {
+            let volatile = regex_lite::Regex::new(volatile).unwrap();
+            text = volatile.replace_all(&text, name).into_owned();
+        }
+        text
+    }
+
     /// The only run directory.
     pub(crate) fn only_run(&self) -> Utf8PathBuf {
         let mut runs = self.path().join("runs").read_dir_utf8().unwrap();
@@ -71,6 +130,24 @@ pub(crate) fn records(run: &Utf8Path) -> Vec<Record> {
 pub(crate) fn steps(run: &Utf8Path) -> Vec<String> {
     let records = records(run);
     records.iter().filter_map(Record::finished).map(|(key, _)| key.to_string()).collect()
+}
+
+/// The processes in the workspaces of the runs in `folder`.
+fn processes_in(folder: &Utf8Path) -> Vec<String> {
+    let runs = folder.join("runs");
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let inside = processes.filter(|process| {
+        std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&runs))
+    });
+    inside.map(|process| process.file_name().to_string_lossy().into_owned()).collect()
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(60), "not in a minute: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 const TASK: &str = "\
