@@ -92,7 +92,7 @@ impl Scripted {
         let text = fs_err::read_to_string(path)?;
         let script: Script = serde_saphyr::from_str(&text).map_err(|error| ScriptError::Parse {
             path: path.to_owned(),
-            reason: error.to_string(),
+            reason: error.without_snippet().to_string(),
         })?;
         for (index, rule) in script.replies.iter().enumerate() {
             if rule.reply.is_some() == rule.no_answer.is_some() {

@@ -124,6 +124,9 @@ fn read_file(path: &Utf8Path, options: &TaskOptions) -> Result<TaskDescription, 
         (Some(_), false) => return Err(unusable("`description_file` is not the name of a file")),
         (None, _) => {}
     }
+    if let (Some(goal), Some(Value::String(text))) = (&options.goal, facts.get_mut("description")) {
+        *text = format!("{goal}\n\n{text}");
+    }
     apply(&mut facts, options);
     facts.entry("data_dir").or_insert_with(|| "input".into());
     for key in ["data_dir", "output_dir"] {

@@ -278,12 +278,12 @@ fn settings_that_make_no_sense() {
     exit code: 2
     ");
     assert_snapshot!(set("T=many"), @r#"
-    error: invalid value for `T`: invalid type: string "many", expected usize
+    error: invalid value for `T`: invalid type: string "many", expected a whole number
     hint: `mle-star run --help` lists the settings
     exit code: 2
     "#);
     assert_snapshot!(set("T=-1"), @"
-    error: invalid value for `T`: invalid value: integer `-1`, expected usize
+    error: invalid value for `T`: invalid value: integer `-1`, expected a whole number
     hint: `mle-star run --help` lists the settings
     exit code: 2
     ");
@@ -314,7 +314,7 @@ fn environment_variables_that_make_no_sense() {
     let shop = Shop::new();
     let with = |name: &str, value: &str| refusal(&shop, shop.run("").env(name, value));
     assert_snapshot!(with("MLE_STAR_TIME_LIMIT", "soon"), @r#"
-    error: invalid value in the environment variable `MLE_STAR_TIME_LIMIT`: invalid type: string "soon", expected u64
+    error: invalid value in the environment variable `MLE_STAR_TIME_LIMIT`: invalid type: string "soon", expected a whole number
     hint: `mle-star run --help` lists the settings
     exit code: 2
     "#);
@@ -343,7 +343,7 @@ fn a_settings_file_that_cannot_be_used() {
     exit code: 2
     ");
     assert_snapshot!(with("outer_loop_steps: many\n"), @r#"
-    error: cannot use `settings.yaml`: invalid value for `outer_loop_steps`: invalid type: string "many", expected usize
+    error: cannot use `settings.yaml`: invalid value for `outer_loop_steps`: invalid type: string "many", expected a whole number
     hint: a file of settings has lines such as `outer_loop_steps: 2`
     exit code: 2
     "#);

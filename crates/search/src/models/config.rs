@@ -241,7 +241,7 @@ impl ConfigLayer {
             // One at a time, so that an error can name the setting.
             let single = Value::Object(Map::from_iter([(key.clone(), value)]));
             let said: Self = serde_json::from_value(single).map_err(|error| {
-                ConfigError::Invalid { key: key.clone(), reason: error.to_string() }
+                ConfigError::Invalid { key: key.clone(), reason: in_plain_words(&error) }
             })?;
             layer = said.over(layer);
         }
@@ -448,6 +448,16 @@ impl fmt::Display for LogLevel {
 
 fn invalid(key: &str, reason: &str) -> ConfigError {
     ConfigError::Invalid { key: key.to_owned(), reason: reason.to_owned() }
+}
+
+/// What is wrong with a value, for people who do not write Rust.
+fn in_plain_words(error: &serde_json::Error) -> String {
+    let words = error.to_string();
+    words
+        .replace("expected usize", "expected a whole number")
+        .replace("expected u64", "expected a whole number")
+        .replace("expected f64", "expected a number")
+        .replace("expected a boolean", "expected true or false")
 }
 
 fn suggestion(nearest: Option<&str>) -> String {

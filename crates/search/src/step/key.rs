@@ -28,15 +28,19 @@ impl StepKey {
         &self.0
     }
 
-    /// Whether redoing `self` may change what `later` was given: they are on the same lane, or
-    /// `later` belongs to another part of the run.
+    /// Whether redoing `self` may change what `later` was given. Only what runs side by side, the
+    /// candidates and the paths, is safe from each other.
     pub(crate) fn may_affect(&self, later: &Self) -> bool {
         let lane = |key: &Self| {
-            let mut parts = key.0.split('/').map(str::to_owned);
-            (parts.next(), parts.next())
+            let name = key.0.split('/').nth(1).unwrap_or_default().to_owned();
+            (name.starts_with("candidate-") || name.starts_with("path-")).then_some(name)
         };
-        let ((phase, lane), (later_phase, later_lane)) = (lane(self), lane(later));
-        phase != later_phase || lane == later_lane
+        match (lane(self), lane(later)) {
+            (Some(lane), Some(later_lane)) => {
+                lane == later_lane || lane.split('-').next() != later_lane.split('-').next()
+            }
+            (None, _) | (_, None) => true,
+        }
     }
 }
 

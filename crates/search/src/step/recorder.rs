@@ -215,7 +215,9 @@ impl Recorder {
         if !*announced {
             // Looking at a finished run is not a new life: only doing something is.
             *announced = true;
-            journal.append_unsynced(&Record::Resumed { at: began })?;
+            let resumed = Record::Resumed { at: began };
+            journal.append_unsynced(&resumed)?;
+            self.readers.send(resumed).ok(); // nobody may be watching
         }
         write(journal, &record)?;
         drop(state);
