@@ -3,12 +3,12 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use serde_json::Value;
 
 use crate::shop::{Shop, steps};
 
-const SETTINGS: &str = "M=1 T=1 K=1 L=2 R=1";
+const SETTINGS: &str = "M=2 T=1 K=2 L=2 R=1";
 
 /// The real binary, running in the background.
 fn start(shop: &Shop) -> Child {
@@ -19,19 +19,19 @@ fn start(shop: &Shop) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Waits until the journal of the only run has `records` lines, or the process has ended.
-fn wait_for(shop: &Shop, child: &mut Child, records: usize) {
+/// Waits until the only run has finished `wanted` steps, or the process has ended.
+fn wait_for(shop: &Shop, child: &mut Child, wanted: usize) {
     let began = Instant::now();
     loop {
         let journal = shop.path().join("runs").read_dir_utf8().ok().and_then(|mut runs| {
             let run = runs.next()?.ok()?;
-            fs_err::read(run.path().join("journal.jsonl")).ok()
+            fs_err::read_to_string(run.path().join("journal.jsonl")).ok()
         });
-        let lines = journal.map_or(0, |text| text.iter().filter(|byte| **byte == b'\n').count());
-        if lines >= records || child.try_wait().unwrap().is_some() {
+        let finished = journal.map_or(0, |text| text.matches(r#""record":"finished""#).count());
+        if finished >= wanted || child.try_wait().unwrap().is_some() {
             return;
         }
-        assert!(began.elapsed() < Duration::from_secs(60), "no {records} records in a minute");
+        assert!(began.elapsed() < Duration::from_secs(60), "no {wanted} steps in a minute");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -66,8 +66,8 @@ fn processes_in(folder: &Utf8Path) -> Vec<String> {
     inside.map(|process| process.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// The real binary is killed at every step boundary of a small run, one life after the other, and
-/// again in a run of its own for a spread of moments. Nothing that had finished is done again.
+/// The real binary is killed at every step boundary of a small run, one life after the other.
+/// Nothing that had finished is done again.
 #[test]
 fn killed_at_every_step_boundary_a_run_ends_with_the_same_result() {
     let undisturbed = Shop::new();
@@ -77,34 +77,29 @@ fn killed_at_every_step_boundary_a_run_ends_with_the_same_result() {
 
     let shop = Shop::new();
     let mut child = start(&shop);
-    let mut run: Option<Utf8PathBuf> = None;
     let mut kills = 0;
-    let mut records = 2;
+    let mut finished = Vec::new();
     loop {
-        wait_for(&shop, &mut child, records);
+        wait_for(&shop, &mut child, finished.len() + 1);
         if child.try_wait().unwrap().is_some() {
             break;
         }
         child.kill().unwrap();
         child.wait().unwrap();
         kills += 1;
-        let run = run.get_or_insert_with(|| shop.only_run());
-        let finished = steps(run);
-        let journal = fs_err::read(run.join("journal.jsonl")).unwrap();
-        let lines = journal.iter().filter(|byte| **byte == b'\n').count();
+        let run = shop.only_run();
+        let done = steps(&run);
+        assert_eq!(done[..finished.len()], finished[..], "a finished step was lost");
+        finished = done;
 
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("mle-star"));
         command.args(["resume", run.as_str()]).current_dir(shop.path());
         child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // The next life may write its `resumed` record and one step, no more.
-        records = lines + 3;
-        wait_for(&shop, &mut child, lines + 1);
-        assert_eq!(steps(run)[..finished.len()], finished[..], "a finished step was lost");
     }
-    assert!(kills > 15, "only {kills} kills");
-    let run = run.unwrap();
-    let mut done = steps(&run);
-    let mut wanted = expected_steps;
+    // Steps that follow each other at once can end in the same life.
+    assert!(kills > expected_steps.len() / 2, "only {kills} kills");
+    let run = shop.only_run();
+    let (mut done, mut wanted) = (steps(&run), expected_steps);
     done.sort();
     wanted.sort();
     assert_eq!(done, wanted, "every step was finished exactly once");
