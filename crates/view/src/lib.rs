@@ -1,7 +1,7 @@
 //! What a person sees of a run.
 //!
 //! Everything here is a function of the records of a run: [`Overview`] is the one fold over them,
-//! [`line`] says one record in one line. Text that agents and scripts wrote is hostile, and is
+//! [`line()`] says one record in one line. Text that agents and scripts wrote is hostile, and is
 //! stripped of control characters before it reaches a terminal.
 
 mod line;
