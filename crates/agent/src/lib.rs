@@ -49,6 +49,8 @@ pub struct Call {
     pub model: String,
     /// How many turns the conversation may take.
     pub max_turns: Option<u32>,
+    /// What the conversation may cost, in US dollars.
+    pub max_budget_usd: Option<f64>,
 }
 
 /// What came back.

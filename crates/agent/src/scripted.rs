@@ -186,6 +186,7 @@ mod tests {
             schema: None,
             model: "sonnet".to_owned(),
             max_turns: None,
+            max_budget_usd: None,
         }
     }
 

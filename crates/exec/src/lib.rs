@@ -13,7 +13,7 @@ mod capture;
 mod environment;
 mod local;
 pub mod machine;
-mod submission;
+pub mod submission;
 pub mod workspace;
 
 use std::time::Duration;

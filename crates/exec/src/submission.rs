@@ -1,5 +1,7 @@
 //! Looks at the submission file that a script left behind.
 
+mod fit;
+
 use std::io::{self, BufRead, BufReader};
 
 use camino::Utf8Path;
@@ -7,6 +9,8 @@ use fs_err as fs;
 use serde::{Deserialize, Serialize};
 
 use crate::workspace::FINAL;
+
+pub use fit::{Fit, compare_with_sample, find_sample};
 
 /// The name of the submission inside `final/`.
 const SUBMISSION: &str = "submission.csv";

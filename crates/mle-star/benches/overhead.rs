@@ -378,6 +378,10 @@ impl Clock for Now {
     fn now(&self) -> Timestamp {
         Timestamp::now()
     }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()> {
+        tokio::time::sleep(duration).boxed()
+    }
 }
 
 fn replies() -> String {

@@ -108,7 +108,7 @@ fn replay(run: &Utf8Path) -> Result<Scripted, AgentsError> {
             Output::Asked { reply, no_answer } => {
                 Some((key.to_string(), (reply.clone(), no_answer.clone())))
             }
-            Output::Ran { .. } | Output::GivenUp { .. } | Output::Totals { .. } => None,
+            Output::Ran { .. } | Output::NotDone { .. } | Output::Totals { .. } => None,
         })
         .collect();
     Ok(Scripted::new(move |call| match replies.get(&call.step) {

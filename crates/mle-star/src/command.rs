@@ -4,6 +4,7 @@ pub(crate) mod list;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod show;
+pub(crate) mod stop;
 
 mod watch;
 
@@ -19,6 +20,7 @@ pub(crate) enum Command {
     Resume(resume::Arguments),
     List(list::Arguments),
     Show(show::Arguments),
+    Stop(stop::Arguments),
 }
 
 /// Prints what a command gives.

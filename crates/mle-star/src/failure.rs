@@ -9,8 +9,14 @@ use mle_star_search::models::ConfigError;
 /// The command was used wrongly.
 pub(crate) const USAGE: u8 = 2;
 
+/// A budget or the deadline ended the run early, but it has a result.
+pub(crate) const CUT_SHORT: u8 = 3;
+
 /// The command was interrupted.
 pub(crate) const INTERRUPTED: u8 = 130;
+
+/// The command was told to end by the system.
+pub(crate) const TERMINATED: u8 = 143;
 
 const CHECK_PATH: &str = "check the path and its permissions";
 

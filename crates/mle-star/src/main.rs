@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         Command::Resume(arguments) => command::resume::run(arguments),
         Command::List(arguments) => command::list::run(&arguments),
         Command::Show(arguments) => command::show::run(&arguments),
+        Command::Stop(arguments) => command::stop::run(&arguments),
     };
     ended.unwrap_or_else(|failure| failure.report())
 }

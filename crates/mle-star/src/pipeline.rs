@@ -16,7 +16,7 @@ use mle_star_search::models::{
 };
 use mle_star_search::prompt::{PromptError, PromptRegistry};
 use mle_star_search::rundir::{RunDir, copy_whole, write_whole};
-use mle_star_search::{Completed, Error, OnChange, PipelineError, Ports, Run};
+use mle_star_search::{Error, OnChange, PipelineError, Ports, Run};
 use mle_star_view::shell_word;
 
 use crate::agents::{Agents, AgentsError};
@@ -107,6 +107,8 @@ pub struct Resume {
     pub data: Option<Utf8PathBuf>,
     /// What to do where the journal does not fit.
     pub on_change: OnChange,
+    /// Limits that change.
+    pub limits: ConfigLayer,
 }
 
 impl Pipeline {
@@ -213,7 +215,13 @@ impl Pipeline {
 impl Resume {
     /// Takes up the run at `run` with everything as it was.
     pub fn new(run: impl Into<Utf8PathBuf>) -> Self {
-        Self { run: run.into(), agents: None, data: None, on_change: OnChange::Stop }
+        Self {
+            run: run.into(),
+            agents: None,
+            data: None,
+            on_change: OnChange::Stop,
+            limits: ConfigLayer::default(),
+        }
     }
 
     /// Opens the run and makes sure that it can go on, before anything is spent.
@@ -225,6 +233,8 @@ impl Resume {
         }
         let in_run = |source| RunError::Open { run: root.clone(), source };
         let mut header = Run::read_header(&dir).map_err(in_run)?;
+        let wanted = self.limits.over(header.config.clone().into_layer()).resolve()?;
+        header.config = header.config.with_limits_of(&wanted)?;
         if let Some(data) = &self.data {
             header.task.data_dir = camino::absolute_utf8(data)?;
         }
@@ -241,11 +251,14 @@ impl Resume {
             // The run directory came from another machine.
             header.machine.python = machine::detect(None).await?.python;
         }
+        dir.set_request(None)?; // what was asked of an earlier life is done with
         let run = Run::resume(dir, header.clone(), ports(agent, &header), self.on_change)
             .map_err(|source| RunError::Open { run: root.clone(), source })?;
         run.rehearse(mle_star_search::run(&run.ctx())).map_err(|error| match error {
             PipelineError::Stopped { source, .. } => RunError::Open { run: root, source: *source },
-            source @ PipelineError::Phase1 { .. } => RunError::Pipeline { run: root, source },
+            source @ (PipelineError::Phase1 { .. } | PipelineError::Exhausted { .. }) => {
+                RunError::Pipeline { run: root, source }
+            }
         })?;
         Ok(run)
     }
@@ -256,21 +269,16 @@ pub async fn complete(run: &Run) -> Result<FinalResult, RunError> {
     let completed = mle_star_search::run(&run.ctx())
         .await
         .map_err(|source| RunError::Pipeline { run: run.dir().root().to_owned(), source })?;
-    deliver(run.dir(), &completed)?;
+    deliver(run.dir(), &completed.result)?;
     Ok(completed.result)
 }
 
 /// Puts the result where people look for it. Doing it twice does no harm.
-fn deliver(dir: &RunDir, completed: &Completed) -> Result<(), RunError> {
-    let Completed { result, submission } = completed;
-    match submission {
-        Some(submission) => {
-            dir.publish(submission, &result.final_solution.content)?;
-            if let Some(folder) = result.task.explicit_output_dir() {
-                copy_whole(&dir.submission(), &folder.join("submission.csv"))?;
-            }
-        }
-        None => dir.publish_script(&result.final_solution.content)?,
+fn deliver(dir: &RunDir, result: &FinalResult) -> Result<(), RunError> {
+    if result.submission_path.is_empty() {
+        dir.publish_script(&result.final_solution.content)?;
+    } else if let Some(folder) = result.task.explicit_output_dir() {
+        copy_whole(&dir.submission(), &folder.join("submission.csv"))?;
     }
     let text = serde_json::to_string_pretty(result).map_err(std::io::Error::from)?;
     write_whole(&dir.result(), text.as_bytes())?;
@@ -419,7 +427,7 @@ impl RunError {
                 }
                 Error::Agent { .. }
                 | Error::Exec { .. }
-                | Error::GivenUp { .. }
+                | Error::NotDone { .. }
                 | Error::Journal(_)
                 | Error::Io(_)
                 | Error::Prompt(_)

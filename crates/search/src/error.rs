@@ -5,6 +5,7 @@ use mle_star_agent::AgentError;
 use mle_star_exec::ExecError;
 use mle_star_journal::JournalError;
 
+use crate::event::Lack;
 use crate::prompt::PromptError;
 use crate::step::{Digest, StepKey};
 
@@ -29,13 +30,13 @@ pub enum Error {
         /// Why.
         source: ExecError,
     },
-    /// A script could not be run when it was its turn, and the run went on without it.
-    #[error("could not run a script at step `{key}`: {reason}")]
-    GivenUp {
+    /// A step was not done when it was its turn, and the run goes on without it.
+    #[error("{}", not_done(.key, .lack))]
+    NotDone {
         /// Where.
         key: StepKey,
         /// Why.
-        reason: String,
+        lack: Lack,
     },
     /// The journal could not be read or written.
     #[error("the journal of the run cannot be used")]
@@ -102,6 +103,12 @@ impl Error {
         in_full(self)
     }
 
+    /// Whether time, money or agents were lacking: nothing more can be done here, and what there
+    /// is counts.
+    pub fn is_shortage(&self) -> bool {
+        matches!(self, Self::NotDone { lack, .. } if lack.is_shortage())
+    }
+
     /// Whether this must stop the whole run, not only the path on which it happened: what is wrong
     /// is outside the path, and the run can be resumed when it is mended.
     pub fn stops_the_run(&self) -> bool {
@@ -114,13 +121,31 @@ impl Error {
             | Self::Format { .. }
             | Self::Headless => true,
             Self::Exec { .. }
-            | Self::GivenUp { .. }
+            | Self::NotDone { .. }
             | Self::Prompt(_)
             | Self::Precondition(_)
             | Self::Retriever { .. }
             | Self::NoModels
             | Self::NoCandidate { .. } => false,
         }
+    }
+}
+
+fn not_done(key: &StepKey, lack: &Lack) -> String {
+    match lack {
+        // To the letter what the error said when it was new.
+        Lack::Executor { reason } => format!("could not run a script at step `{key}`: {reason}"),
+        Lack::Time | Lack::Money | Lack::Agents { .. } | Lack::Patience => {
+            format!("step `{key}` was not done: {lack}")
+        }
+    }
+}
+
+/// `None` if time, money or agents were lacking.
+pub(crate) fn unless_short<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+    match result {
+        Err(error) if error.is_shortage() => Ok(None),
+        result => result.map(Some),
     }
 }
 
@@ -137,6 +162,14 @@ pub enum PipelineError {
     #[error("no initial solution was found")]
     Phase1 {
         /// Why.
+        source: Box<Error>,
+        /// How far the run got.
+        diagnostics: Diagnostics,
+    },
+    /// Time, money or agents ran out before a first solution was scored.
+    #[error("the run ended before a first solution was scored")]
+    Exhausted {
+        /// What ran out.
         source: Box<Error>,
         /// How far the run got.
         diagnostics: Diagnostics,
@@ -168,14 +201,18 @@ impl PipelineError {
     /// How far the run got.
     pub fn diagnostics(&self) -> &Diagnostics {
         match self {
-            Self::Phase1 { diagnostics, .. } | Self::Stopped { diagnostics, .. } => diagnostics,
+            Self::Phase1 { diagnostics, .. }
+            | Self::Exhausted { diagnostics, .. }
+            | Self::Stopped { diagnostics, .. } => diagnostics,
         }
     }
 
     /// What went wrong.
     pub fn cause(&self) -> &Error {
         match self {
-            Self::Phase1 { source, .. } | Self::Stopped { source, .. } => source,
+            Self::Phase1 { source, .. }
+            | Self::Exhausted { source, .. }
+            | Self::Stopped { source, .. } => source,
         }
     }
 }

@@ -184,7 +184,12 @@ pub async fn evaluate_solution(
         // A number that a study or a submission prints is not what the solution is judged by.
         result.score = None;
     }
-    let bug = BugReport::of(&ran.outcome, &result, options.purpose);
+    let bug = BugReport::of(&ran, &result, options.purpose);
+    if options.purpose == Purpose::Submission {
+        for warning in &ran.fit.warnings {
+            ctx.warn(warning)?;
+        }
+    }
     Ok(Evaluated {
         solution: script.clone().stamped(&result),
         result,

@@ -7,12 +7,14 @@ use jiff::Timestamp;
 use mle_star_agent::Reply;
 use mle_star_exec::Outcome;
 use mle_star_exec::machine::Machine;
+use mle_star_exec::submission::Fit;
 use mle_star_profile::{DataProfile, Manifest};
 use serde::{Deserialize, Serialize};
 
 use crate::evaluate::Purpose;
 use crate::models::{PipelineConfig, Score, SolutionPhase, TaskDescription};
 use crate::step::{Digest, StepKey};
+use crate::summary::Summary;
 
 /// The version of the journal that this program reads and writes.
 pub const FORMAT: u32 = 1;
@@ -35,8 +37,23 @@ pub enum Record {
         /// When.
         at: Timestamp,
     },
+    /// The run was taken up with other limits. Decisions of the clock and the purse that were made
+    /// before are void.
+    Settings {
+        /// When.
+        at: Timestamp,
+        /// The settings from now on.
+        config: PipelineConfig,
+    },
     /// A step began. It may begin again after a crash.
     Started {
+        /// When.
+        at: Timestamp,
+        /// Which.
+        key: StepKey,
+    },
+    /// A step could not be done, and the run stopped. Nothing is left in flight.
+    Abandoned {
         /// When.
         at: Timestamp,
         /// Which.
@@ -53,6 +70,16 @@ pub enum Record {
         /// What came of it.
         output: Output,
     },
+    /// Something was decided by looking at the clock or the purse. A resumed run does not look
+    /// again.
+    Decided {
+        /// When.
+        at: Timestamp,
+        /// Where in the run.
+        key: StepKey,
+        /// What.
+        decision: Decision,
+    },
     /// Something worth knowing happened between steps.
     Happened {
         /// When.
@@ -67,13 +94,30 @@ pub enum Record {
 }
 
 impl Record {
+    /// When it was recorded.
+    pub fn at(&self) -> Timestamp {
+        match self {
+            Self::Opened { at, .. }
+            | Self::Resumed { at }
+            | Self::Settings { at, .. }
+            | Self::Started { at, .. }
+            | Self::Abandoned { at, .. }
+            | Self::Finished { at, .. }
+            | Self::Decided { at, .. }
+            | Self::Happened { at, .. } => *at,
+        }
+    }
+
     /// The step that this record says is finished, and what came of it.
     pub fn finished(&self) -> Option<(&StepKey, &Output)> {
         match self {
             Self::Finished { key, output, .. } => Some((key, output)),
             Self::Opened { .. }
             | Self::Resumed { .. }
+            | Self::Settings { .. }
             | Self::Started { .. }
+            | Self::Abandoned { .. }
+            | Self::Decided { .. }
             | Self::Happened { .. } => None,
         }
     }
@@ -124,11 +168,14 @@ pub enum Output {
         /// The submission it wrote, by the name of its file in `solutions/`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         submission: Option<String>,
+        /// What is wrong with that submission, compared with the sample.
+        #[serde(default, skip_serializing_if = "Fit::is_good")]
+        fit: Fit,
     },
-    /// A script could not be run, and the run went on without it.
-    GivenUp {
-        /// Why.
-        reason: String,
+    /// The step was not done, and the run went on without it.
+    NotDone {
+        /// What it lacked.
+        lack: Lack,
     },
     /// The sums of the run were taken.
     Totals {
@@ -144,7 +191,61 @@ impl Output {
     pub fn cost_usd(&self) -> Option<f64> {
         match self {
             Self::Asked { reply, .. } => reply.cost_usd,
-            Self::Ran { .. } | Self::GivenUp { .. } | Self::Totals { .. } => None,
+            Self::Ran { .. } | Self::NotDone { .. } | Self::Totals { .. } => None,
+        }
+    }
+}
+
+/// What a step lacked, so that it was not done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Lack {
+    /// The time of the run, or of its path, was over.
+    Time,
+    /// The money was spent.
+    Money,
+    /// The agents could not be reached for as long as there was time to wait.
+    Agents {
+        /// What was wrong.
+        reason: String,
+    },
+    /// Somebody asked for the end.
+    Patience,
+    /// The script could not be run.
+    Executor {
+        /// What was wrong.
+        reason: String,
+    },
+}
+
+/// What was decided by looking at the clock or the purse.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// A loop ends before this iteration.
+    CutShort(Lack),
+    /// This part of the run ends when the run has been running so long, in seconds.
+    Until(f64),
+}
+
+impl Lack {
+    /// Whether nothing more can be done on this path for the same reason.
+    pub fn is_shortage(&self) -> bool {
+        match self {
+            Self::Time | Self::Money | Self::Agents { .. } | Self::Patience => true,
+            Self::Executor { .. } => false,
+        }
+    }
+}
+
+impl std::fmt::Display for Lack {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Time => f.write_str("the time is over"),
+            Self::Money => f.write_str("the budget is spent"),
+            Self::Agents { reason } => write!(f, "the agents could not be reached: {reason}"),
+            Self::Patience => f.write_str("the end was asked for"),
+            Self::Executor { reason } => write!(f, "the script could not be run: {reason}"),
         }
     }
 }
@@ -244,6 +345,9 @@ pub enum Event {
         best: Score,
         /// Why it failed, if it did; Phase 1's solution stands in for it then.
         failure: Option<String>,
+        /// Whether it ended before all its steps were done.
+        #[serde(default)]
+        cut_short: bool,
     },
     /// An ensemble was judged.
     Ensembled {
@@ -258,6 +362,30 @@ pub enum Event {
         from: SolutionPhase,
         /// Its score.
         score: Score,
+    },
+    /// A loop ended before its time.
+    CutShort {
+        /// Why.
+        lack: Lack,
+    },
+    /// The agents cannot be reached; they are asked again.
+    Waiting {
+        /// After how many seconds.
+        seconds: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A verified submission took its place in `final/`.
+    Published {
+        /// The validation score of the solution it comes from.
+        score: Score,
+        /// Who wrote that.
+        from: SolutionPhase,
+    },
+    /// What the run cost, how long it took, and where its solution comes from.
+    Summarized {
+        /// All of it.
+        summary: Box<Summary>,
     },
     /// The submission was written.
     Submitted {

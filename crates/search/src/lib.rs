@@ -8,6 +8,7 @@
 //! 4. [`roles`]: what is asked of the agents, one file per role, its [`prompt`] beside it.
 //! 5. [`reply`], [`block`]: reading what agents write.
 //! 6. [`step`], [`event`], [`rundir`]: how work is made durable, and what a viewer can see.
+//! 7. [`budget`], [`state`], [`summary`]: time and money, where a run is, and what it came to.
 //!
 //! Nothing here prints, starts a process, reads the clock or draws random numbers: a resumed run
 //! must take the same path.
@@ -28,23 +29,28 @@ pub mod roles;
 pub mod block;
 pub mod reply;
 
+pub mod budget;
 mod error;
 pub mod event;
 pub mod rundir;
+pub mod state;
 pub mod step;
+pub mod summary;
 
 use crate::event::{Event, Phase};
-use crate::finalize::Finalized;
+use crate::finalize::{Finalized, Submission};
 use crate::models::{
     FinalResult, Phase1Result, Phase2Result, Phase3Result, PhaseOutcome, PhaseStatus, Score,
     SolutionScript, is_improvement_or_equal,
 };
 use crate::phase2::Paths;
+use crate::state::Tally;
+use crate::summary::Summary;
 
 pub use crate::error::{Diagnostics, Error, PipelineError};
 pub use crate::step::{Clock, OnChange, Ports, Run, RunCtx};
 
-/// What a run gives, before it is put where people look for it.
+/// What a run gives.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Completed {
     /// The result, as `result.json` shows it.
@@ -55,18 +61,37 @@ pub struct Completed {
 
 /// Searches for the best solution of the run's task, and makes its submission.
 pub async fn run(ctx: &RunCtx<'_>) -> Result<Completed, PipelineError> {
-    let initial = phase1(ctx).await.map_err(|source| failed(ctx, source))?;
+    let (initial, early) = phase1(ctx).await.map_err(|source| failed(ctx, source))?;
     let paths = phase2(ctx, &initial).await.map_err(|source| stopped(ctx, source))?;
     let ensemble = phase3(ctx, &paths).await.map_err(|source| stopped(ctx, source))?;
-    finalize(ctx, initial, paths, ensemble).await.map_err(|source| stopped(ctx, source))
+    let completed = finalize(ctx, initial, early, paths, ensemble).await;
+    completed.map_err(|source| stopped(ctx, source))
 }
 
-async fn phase1(ctx: &RunCtx<'_>) -> Result<Phase1Result, Error> {
+async fn phase1(ctx: &RunCtx<'_>) -> Result<(Phase1Result, Option<Submission>), Error> {
     let ctx = ctx.scope("phase1");
     ctx.tell(Event::PhaseStarted { phase: Phase::Phase1 })?;
     let result = phase1::run_phase1(&ctx).await?;
+    let early = early_submission(&ctx, &result).await?;
     ctx.tell(Event::PhaseEnded { phase: Phase::Phase1, best: Some(result.initial_score) })?;
-    Ok(result)
+    Ok((result, early))
+}
+
+/// A submission of the initial solution, which only a better one will replace.
+async fn early_submission(
+    ctx: &RunCtx<'_>,
+    phase1: &Phase1Result,
+) -> Result<Option<Submission>, Error> {
+    let ctx = ctx.scope("early_submission").in_lane("final");
+    if !ctx.config().early_submission || ctx.is_cut_short()? {
+        return Ok(None);
+    }
+    let early = finalize::submit_early(&ctx, &phase1.initial_solution).await?;
+    if let Some(Submission { solution, file }) = &early {
+        let from = phase1.initial_solution.phase;
+        ctx.publish(file, solution, phase1.initial_score, from)?;
+    }
+    Ok(early)
 }
 
 async fn phase2(ctx: &RunCtx<'_>, initial: &Phase1Result) -> Result<Paths, Error> {
@@ -118,6 +143,7 @@ async fn phase3(ctx: &RunCtx<'_>, paths: &Paths) -> Result<Ensemble, Error> {
 async fn finalize(
     ctx: &RunCtx<'_>,
     phase1: Phase1Result,
+    early: Option<Submission>,
     paths: Paths,
     ensemble: Ensemble,
 ) -> Result<Completed, Error> {
@@ -146,13 +172,25 @@ async fn finalize(
                 Finalized { solution: best.clone(), submission: None, contamination: None }
             }
         };
+    let finalization = match &submission {
+        Some(file) => {
+            let score = best.score.unwrap_or(phase1.initial_score);
+            ctx_final.publish(file, &solution, score, best.phase)?;
+            PhaseOutcome::Completed
+        }
+        None => PhaseOutcome::Failed,
+    };
+    let submission = submission.or_else(|| {
+        let early = early?;
+        notes.push(format!(
+            "the submission is the early one, of the initial solution (score {})",
+            phase1.initial_score
+        ));
+        Some(early.file)
+    });
     ctx_final.tell(Event::PhaseEnded { phase: Phase::Finalization, best: best.score })?;
 
     let (total_duration_seconds, total_cost_usd) = ctx.totals().await?;
-    let finalization = match &submission {
-        Some(_) => PhaseOutcome::Completed,
-        None => PhaseOutcome::Failed,
-    };
     let result = FinalResult {
         task: ctx.task().clone(),
         config: ctx.config().clone(),
@@ -172,9 +210,15 @@ async fn finalize(
             phase2: paths.outcome,
             phase3: phase3_outcome,
             finalization,
+            cut_short: ctx.lacked().map(|lack| lack.to_string()),
             notes,
         },
     };
+    let Tally { costs, mut durations, .. } = ctx.tally();
+    durations.total_duration_seconds = total_duration_seconds;
+    let lineage = summary::lineage(&result, best.phase);
+    let summary = Box::new(Summary { costs, durations, lineage });
+    ctx.tell(Event::Summarized { summary })?;
     Ok(Completed { result, submission })
 }
 
@@ -218,6 +262,12 @@ fn is_better_or_equal(ctx: &RunCtx<'_>, new: Score, old: Score) -> bool {
 fn failed(ctx: &RunCtx<'_>, source: Error) -> PipelineError {
     if source.stops_the_run() {
         return stopped(ctx, source);
+    }
+    if ctx.lacked().is_some() {
+        return PipelineError::Exhausted {
+            source: Box::new(source),
+            diagnostics: ctx.diagnostics(),
+        };
     }
     PipelineError::Phase1 { source: Box::new(source), diagnostics: ctx.diagnostics() }
 }

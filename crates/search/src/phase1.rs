@@ -1,11 +1,14 @@
 //! Phase 1: find models, write a candidate for each, merge the good ones (Algorithm 1).
 
 use futures::future::join_all;
+use jiff::Timestamp;
 
-use crate::error::Error;
+use crate::error::{Error, unless_short};
 use crate::evaluate::{EvalOptions, Evaluated, evaluate, evaluate_with_retry, rank_solutions};
 use crate::event::Event;
-use crate::models::{Phase1Result, RetrievedModel, Score, SolutionScript, is_improvement_or_equal};
+use crate::models::{
+    Phase1Result, RetrievedModel, Score, SolutionPhase, SolutionScript, is_improvement_or_equal,
+};
 use crate::roles::{
     check_and_fix_leakage, check_data_usage, generate_candidate, merge_solutions, retrieve_models,
 };
@@ -53,11 +56,17 @@ async fn write_candidate(
     ctx: &RunCtx<'_>,
     model: &RetrievedModel,
 ) -> Result<SolutionScript, Error> {
-    let candidate = generate_candidate(ctx, model).await?;
+    let Some(candidate) = unless_short(generate_candidate(ctx, model).await)? else {
+        let nothing = SolutionScript::placeholder(SolutionPhase::Init, Timestamp::UNIX_EPOCH);
+        return Ok(SolutionScript { source_model: Some(model.model_name.clone()), ..nothing });
+    };
     if candidate.content.is_empty() {
         return Ok(candidate);
     }
-    let evaluated = evaluate(ctx, &candidate, EvalOptions::validation(ctx.config())).await?;
+    let evaluated = evaluate(ctx, &candidate, EvalOptions::validation(ctx.config())).await;
+    let Some(evaluated) = unless_short(evaluated)? else {
+        return Ok(SolutionScript { is_executable: false, ..candidate });
+    };
     if let Some(bug) = &evaluated.bug {
         ctx.warn(format!("candidate `{}` failed: {}", model.model_name, bug.headline()))?;
     }
@@ -74,12 +83,11 @@ async fn merge_greedily(
     for (index, reference) in others.enumerate() {
         let rank = index + 1;
         let ctx = ctx.scope(format_args!("merge-{rank}")).in_lane("merge");
-        let merged = merge_solutions(&ctx, &base.script, &reference.script).await?;
-        let script = if merged.content.is_empty() {
-            merged
-        } else {
-            evaluate(&ctx, &merged, EvalOptions::validation(ctx.config())).await?.solution
-        };
+        if ctx.is_cut_short()? {
+            break;
+        }
+        let merged = merge(&ctx, &base.script, &reference.script).await;
+        let Some(script) = unless_short(merged)? else { break };
         let accepted = script.score.is_some_and(|score| {
             is_improvement_or_equal(score, base.score, ctx.task().metric_direction)
         });
@@ -92,24 +100,45 @@ async fn merge_greedily(
     Ok(base)
 }
 
+/// One merge, evaluated if there is something to evaluate.
+async fn merge(
+    ctx: &RunCtx<'_>,
+    base: &SolutionScript,
+    reference: &SolutionScript,
+) -> Result<SolutionScript, Error> {
+    let merged = merge_solutions(ctx, base, reference).await?;
+    if merged.content.is_empty() {
+        return Ok(merged);
+    }
+    Ok(evaluate(ctx, &merged, EvalOptions::validation(ctx.config())).await?.solution)
+}
+
 /// After merging: use all the data, leak none of it.
 async fn check_safety(ctx: &RunCtx<'_>, merged: Scored) -> Result<Scored, Error> {
     let ctx = ctx.scope("checks").in_lane("merge");
-    let revised = check_data_usage(&ctx, &merged.script).await?;
-    let checked = check_and_fix_leakage(&ctx, &revised).await?;
-    if checked.content == merged.script.content {
+    let Some(checked) = unless_short(checked(&ctx, &merged.script).await)? else {
         return Ok(merged);
-    }
-    let options = EvalOptions::validation(ctx.config());
-    let evaluated = evaluate_with_retry(&ctx, &checked, options).await?;
-    match evaluated {
-        Evaluated { solution: script @ SolutionScript { score: Some(score), .. }, .. } => {
-            Ok(Scored { script, score })
-        }
-        Evaluated { bug, .. } => {
+    };
+    match checked {
+        None => Ok(merged),
+        Some(Evaluated {
+            solution: script @ SolutionScript { score: Some(score), .. }, ..
+        }) => Ok(Scored { script, score }),
+        Some(Evaluated { bug, .. }) => {
             let why = bug.map_or_else(String::new, |bug| format!(": {}", bug.headline()));
             ctx.warn(format!("the checked script failed and the merged one is kept{why}"))?;
             Ok(merged)
         }
     }
+}
+
+/// What the checks made of a script, evaluated; `None` if they left it as it was.
+async fn checked(ctx: &RunCtx<'_>, merged: &SolutionScript) -> Result<Option<Evaluated>, Error> {
+    let revised = check_data_usage(ctx, merged).await?;
+    let checked = check_and_fix_leakage(ctx, &revised).await?;
+    if checked.content == merged.content {
+        return Ok(None);
+    }
+    let options = EvalOptions::validation(ctx.config());
+    evaluate_with_retry(ctx, &checked, options).await.map(Some)
 }

@@ -6,6 +6,7 @@ mod outer;
 use futures::StreamExt;
 use futures::stream;
 
+use crate::budget;
 use crate::error::Error;
 use crate::event::Event;
 use crate::models::{
@@ -34,12 +35,17 @@ pub async fn run_phase2(ctx: &RunCtx<'_>, phase1: &Phase1Result) -> Result<Paths
     if at_once < config.num_parallel_solutions {
         ctx.warn(format!("only {at_once} paths run at the same time; the others wait"))?;
     }
+    let budget = budget::path_budget(config, budget::phase2_budget(config, ctx.elapsed()));
     let paths = (0..config.num_parallel_solutions).map(|path| {
         let name = format!("path-{path}");
         let ctx = ctx.scope(&name).in_lane(&name);
         async move {
             let initial = phase1.initial_solution.clone();
-            (path, run_phase2_outer_loop(&ctx, &initial, phase1.initial_score).await)
+            let ended = match ctx.limited_to(budget) {
+                Ok(ctx) => run_phase2_outer_loop(&ctx, &initial, phase1.initial_score).await,
+                Err(error) => Err(error),
+            };
+            (path, ended)
         }
     });
     let mut ended: Vec<_> = stream::iter(paths).buffer_unordered(at_once).collect().await;
@@ -55,7 +61,13 @@ pub async fn run_phase2(ctx: &RunCtx<'_>, phase1: &Phase1Result) -> Result<Paths
                 (placeholder(phase1), Some(error.in_full()))
             }
         };
-        ctx.tell(Event::PathEnded { path, best: result.best_score, failure: failure.clone() })?;
+        let cut_short = ctx.scope(format_args!("path-{path}")).lacked().is_some();
+        ctx.tell(Event::PathEnded {
+            path,
+            best: result.best_score,
+            failure: failure.clone(),
+            cut_short,
+        })?;
         results.push(result);
         failures.extend(failure.map(|why| format!("path {path} failed: {why}")));
     }

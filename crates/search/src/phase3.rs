@@ -1,6 +1,6 @@
 //! Phase 3: combine the solutions of all paths, over R rounds (Algorithm 3).
 
-use crate::error::Error;
+use crate::error::{Error, unless_short};
 use crate::evaluate::{EvalOptions, evaluate, rank_solutions};
 use crate::event::Event;
 use crate::models::{
@@ -9,6 +9,9 @@ use crate::models::{
 };
 use crate::roles::{invoke_ens_planner, invoke_ensembler};
 use crate::step::RunCtx;
+
+/// What stands for the plan of a round that was not made.
+const SKIPPED: &str = "[skipped]";
 
 /// What stands for the plan of an ensemble planner that had none.
 const PLANNER_FAILED: &str = "[ens_planner failed]";
@@ -31,14 +34,22 @@ pub async fn run_phase3(
     if solutions.len() > 1 {
         for round in 0..ctx.config().ensemble_rounds {
             let ctx = ctx.scope(format_args!("round-{round}"));
-            let attempt = attempt_ensemble(&ctx, solutions, &attempts).await?;
+            let attempt = if ctx.is_cut_short()? {
+                None
+            } else {
+                unless_short(attempt_ensemble(&ctx, solutions, &attempts).await)?
+            };
+            let Some(attempt) = attempt else {
+                attempts.push(nothing(SKIPPED, solutions));
+                continue;
+            };
             ctx.tell(Event::Ensembled { plan: attempt.plan.clone(), score: attempt.score })?;
             attempts.push(attempt);
         }
     }
 
     let best = best_round(&attempts, ctx.task().metric_direction);
-    if best.is_none() && !attempts.is_empty() {
+    if best.is_none() && attempts.iter().any(|attempt| attempt.plan != SKIPPED) {
         ctx.warn(format!(
             "Phase 3 ensemble: all {} attempts failed; falling back to best input solution",
             attempts.len()
@@ -66,20 +77,12 @@ async fn attempt_ensemble(
 ) -> Result<EnsembleAttempt, Error> {
     let plans: Vec<String> = earlier.iter().map(|it| it.plan.clone()).collect();
     let scores: Vec<Option<Score>> = earlier.iter().map(|it| it.score).collect();
-    let nothing = |plan: String, at| EnsembleAttempt {
-        plan,
-        score: None,
-        solution: SolutionScript::placeholder(SolutionPhase::Ensemble, at),
-    };
-    // A placeholder was not written by any step: it is as old as what it was to be made of.
-    let at = solutions.first().map(|it| it.created_at).unwrap_or_default();
-
     let Some(plan) = invoke_ens_planner(ctx, solutions, &plans, &scores).await? else {
         ctx.warn("A_ens_planner gave no plan; this round is skipped")?;
-        return Ok(nothing(PLANNER_FAILED.to_owned(), at));
+        return Ok(nothing(PLANNER_FAILED, solutions));
     };
     let Some(ensemble) = invoke_ensembler(ctx, &plan, solutions).await? else {
-        return Ok(nothing(plan, at));
+        return Ok(nothing(&plan, solutions));
     };
     let evaluated = evaluate(ctx, &ensemble, EvalOptions::validation(ctx.config())).await?;
     if let Some(bug) = &evaluated.bug {
@@ -89,6 +92,17 @@ async fn attempt_ensemble(
         ctx.warn("the ensemble wrote no ./final/submission.csv")?;
     }
     Ok(EnsembleAttempt { plan, score: evaluated.solution.score, solution: evaluated.solution })
+}
+
+/// What stands for a round that gave no ensemble.
+fn nothing(plan: &str, solutions: &[SolutionScript]) -> EnsembleAttempt {
+    // A placeholder was not written by any step: it is as old as what it was to be made of.
+    let at = solutions.first().map(|it| it.created_at).unwrap_or_default();
+    EnsembleAttempt {
+        plan: plan.to_owned(),
+        score: None,
+        solution: SolutionScript::placeholder(SolutionPhase::Ensemble, at),
+    }
 }
 
 /// Line 9: the best round, the last of equals.

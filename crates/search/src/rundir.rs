@@ -3,6 +3,11 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use fs_err as fs;
 
+use crate::step::Request;
+
+/// The file by which a run is asked to end.
+const REQUEST: &str = "request";
+
 /// The folder of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunDir {
@@ -60,6 +65,27 @@ impl RunDir {
         let name = format!("{}.submission.csv", script.trim_end_matches(".py"));
         copy_whole(file, &self.solution(&name))?;
         Ok(name)
+    }
+
+    /// What somebody asks of the run from outside.
+    pub fn request(&self) -> Option<Request> {
+        let asked = fs::read_to_string(self.root.join(REQUEST)).ok()?;
+        match asked.trim() {
+            "stop" => Some(Request::Stop),
+            "finalize" => Some(Request::Finalize),
+            _ => None,
+        }
+    }
+
+    /// Asks something of the run, or takes it back.
+    pub fn set_request(&self, request: Option<Request>) -> std::io::Result<()> {
+        let path = self.root.join(REQUEST);
+        match request {
+            Some(Request::Stop) => write_whole(&path, b"stop\n"),
+            Some(Request::Finalize) => write_whole(&path, b"finalize\n"),
+            None if path.exists() => fs::remove_file(path),
+            None => Ok(()),
+        }
     }
 
     /// Makes a kept submission and its script the ones of the run.

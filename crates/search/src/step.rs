@@ -10,31 +10,45 @@ mod recorder;
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use futures::future::{BoxFuture, Either, select};
 use jiff::Timestamp;
 use mle_star_agent::{Agent, AgentError, Call, Reply};
+use mle_star_exec::submission::{Fit, compare_with_sample, find_sample};
 use mle_star_exec::{Executor, Job, Outcome};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{Semaphore, broadcast};
 
+use crate::budget::{self, Purse};
 use crate::error::{Diagnostics, Error, in_full};
-use crate::event::{Event, Header, Output, Record};
-use crate::models::{AgentConfig, OutputSchema, PipelineConfig, SolutionScript, TaskDescription};
+use crate::event::{Decision, Event, Header, Lack, Output, Record};
+use crate::models::{
+    AgentConfig, OutputSchema, PipelineConfig, Score, SolutionPhase, SolutionScript,
+    TaskDescription,
+};
 use crate::prompt::PromptRegistry;
 use crate::roles::Role;
 use crate::rundir::RunDir;
+use crate::state::{PipelineState, Tally};
 
 pub use key::{Digest, StepKey};
 use recorder::{Lookup, Recorder};
+
+/// The longest wait between two tries to reach an agent.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 /// Says what time it is. The search itself never asks: only what is recorded carries a time.
 pub trait Clock: std::fmt::Debug + Send + Sync {
     /// The time now.
     fn now(&self) -> Timestamp;
+
+    /// Ends when so much time is over.
+    fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()>;
 }
 
 /// What a run needs from the outside.
@@ -62,6 +76,13 @@ pub struct Run {
     recorder: Recorder,
     agent_turns: Semaphore,
     script_slots: Semaphore,
+    purse: Purse,
+    /// Why the agents were given up, once they were.
+    agents_lost: Mutex<Option<String>>,
+    /// Set when no new step may begin.
+    halted: AtomicBool,
+    in_flight: AtomicUsize,
+    warned_of_cost: AtomicBool,
     handed_back: AtomicUsize,
 }
 
@@ -80,6 +101,8 @@ pub struct RunCtx<'run> {
     run: &'run Run,
     key: StepKey,
     lane: String,
+    /// The running time at which this part of the run ends.
+    until: f64,
 }
 
 /// The answer to a call, and when it was recorded.
@@ -98,6 +121,17 @@ pub struct Ran {
     pub outcome: Outcome,
     /// The submission it wrote, by the name of its file in `solutions/`.
     pub submission: Option<String>,
+    /// How that compares with the sample.
+    pub fit: Fit,
+}
+
+/// What somebody asks of a run from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Request {
+    /// End as soon as what is in flight is done, to be resumed later.
+    Stop,
+    /// End the loops, and finalize.
+    Finalize,
 }
 
 impl Run {
@@ -113,14 +147,15 @@ impl Run {
     }
 
     /// Takes up the run in `dir` where it stopped. Nothing is asked, run or written yet. In
-    /// `header`, folders and the interpreter may differ from what was recorded.
+    /// `header`, limits, folders and the interpreter may differ from what was recorded.
     pub fn resume(
         dir: RunDir,
         header: Header,
         ports: Ports,
         on_change: OnChange,
     ) -> Result<Self, Error> {
-        let recorder = Recorder::resume(&dir.journal(), on_change, ports.clock.now())?;
+        let now = ports.clock.now();
+        let recorder = Recorder::resume(&dir.journal(), &header.config, on_change, now)?;
         Self::assemble(dir, header, ports, recorder)
     }
 
@@ -149,13 +184,23 @@ impl Run {
             ports,
             dir,
             recorder,
+            purse: Purse::default(),
+            agents_lost: Mutex::new(None),
+            halted: AtomicBool::new(false),
+            in_flight: AtomicUsize::new(0),
+            warned_of_cost: AtomicBool::new(false),
             handed_back: AtomicUsize::new(0),
         })
     }
 
     /// The context of the whole run.
     pub fn ctx(&self) -> RunCtx<'_> {
-        RunCtx { run: self, key: StepKey::root(), lane: "main".to_owned() }
+        RunCtx {
+            run: self,
+            key: StepKey::root(),
+            lane: "main".to_owned(),
+            until: budget::search_ends(&self.header.config),
+        }
     }
 
     /// What was settled before the run began.
@@ -176,6 +221,26 @@ impl Run {
     /// How far the run got.
     pub fn diagnostics(&self) -> Diagnostics {
         self.recorder.diagnostics(self.ports.clock.now())
+    }
+
+    /// Where the run is.
+    pub fn state(&self) -> PipelineState {
+        self.recorder.pipeline_state(self.ports.clock.now())
+    }
+
+    /// From now on no step begins; those in flight end and are recorded.
+    pub fn halt(&self) {
+        self.halted.store(true, Ordering::Relaxed);
+    }
+
+    /// How many calls are in flight.
+    pub fn calls_in_flight(&self) -> usize {
+        self.header.config.max_concurrent_sessions - self.agent_turns.available_permits()
+    }
+
+    /// How many steps are in flight.
+    pub fn steps_in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Relaxed)
     }
 
     /// Goes through everything on record with `search`, without an effect, and fails if a step
@@ -258,6 +323,75 @@ impl<'run> RunCtx<'run> {
         self.tell(Event::Warned { message: message.into() })
     }
 
+    /// Running time of the run so far.
+    pub(crate) fn elapsed(&self) -> f64 {
+        self.run.recorder.elapsed(self.run.ports.clock.now())
+    }
+
+    /// How much time this part of the run has left.
+    fn time_left(&self) -> Duration {
+        Duration::try_from_secs_f64(self.until - self.elapsed()).unwrap_or_default()
+    }
+
+    /// The same place with all the time there is: the reserve is for finalization.
+    #[must_use]
+    pub(crate) fn finalizing(&self) -> Self {
+        Self { until: budget::seconds(self.config().time_limit_seconds), ..self.clone() }
+    }
+
+    /// The same place, which ends so many seconds after the run first came here.
+    pub(crate) fn limited_to(&self, seconds: f64) -> Result<Self, Error> {
+        let key = self.key.join("limit");
+        let until = match self.run.recorder.decision(&key) {
+            Some(Decision::Until(until)) => until,
+            Some(Decision::CutShort(_)) | None => {
+                let until = (self.elapsed() + seconds).min(self.until);
+                if self.run.recorder.is_writing() {
+                    let now = self.run.ports.clock.now();
+                    self.run.recorder.decide(&key, Decision::Until(until), now)?;
+                }
+                until
+            }
+        };
+        Ok(Self { until, ..self.clone() })
+    }
+
+    /// Whether the loop that we are in ends before this iteration. What has begun is finished, and
+    /// what was decided once stays decided.
+    pub fn is_cut_short(&self) -> Result<bool, Error> {
+        let recorder = &self.run.recorder;
+        let key = self.key.join("cut");
+        if let Some(Decision::CutShort(_)) = recorder.decision(&key) {
+            return Ok(true);
+        }
+        if !recorder.is_writing() || recorder.has_begun(&self.key) {
+            return Ok(false);
+        }
+        let Some(lack) = self.shortage() else { return Ok(false) };
+        recorder.decide(&key, Decision::CutShort(lack.clone()), self.run.ports.clock.now())?;
+        self.tell(Event::CutShort { lack })?;
+        Ok(true)
+    }
+
+    /// Why no new iteration may begin here.
+    pub(crate) fn shortage(&self) -> Option<Lack> {
+        if let Some(lack) = self.gate() {
+            return Some(lack);
+        }
+        if let Some(reason) = self.run.agents_lost() {
+            return Some(Lack::Agents { reason });
+        }
+        if budget::is_nearly_spent(self.config(), self.run.recorder.spent()) {
+            return Some(Lack::Money);
+        }
+        (self.dir().request() == Some(Request::Finalize)).then_some(Lack::Patience)
+    }
+
+    /// Why no step at all may begin here.
+    fn gate(&self) -> Option<Lack> {
+        (self.elapsed() >= self.until).then_some(Lack::Time)
+    }
+
     /// Asks the agent that plays `role`, once.
     pub async fn ask<R: Role>(&self, role: &R) -> Result<Asked, Error> {
         let ctx = self.scope(R::STEP);
@@ -268,31 +402,67 @@ impl<'run> RunCtx<'run> {
         let work = async {
             let call = ctx.call::<R>(template.render(&role.variables(&ctx))?, input);
             let _turn = self.run.agent_turns.acquire().await;
-            let (mut reply, no_answer) = match self.run.ports.agent.ask(&call).await {
-                Ok(reply) => (reply, None),
-                Err(AgentError::NoAnswer { mut reason, cost_usd }) => {
-                    self.run.redact(&mut reason);
-                    (Reply { cost_usd, ..Reply::default() }, Some(reason))
-                }
-                Err(source) => return Err(Error::Agent { key: ctx.key.clone(), source }),
-            };
-            self.run.redact(&mut reply.text);
-            if let Some(structured) = &mut reply.structured {
-                self.run.redact_value(structured);
+            let mut output = ctx.converse(call).await?;
+            if let Output::Asked { reply, no_answer } = &mut output {
+                self.run.redact(&mut reply.text);
+                reply.structured.iter_mut().for_each(|value| self.run.redact_value(value));
+                no_answer.iter_mut().for_each(|reason| self.run.redact(reason));
             }
-            Ok(Output::Asked { reply, no_answer })
+            Ok(output)
         };
         match ctx.once(digest, work).await? {
             (Output::Asked { reply, no_answer }, at) => {
                 if let Some(reason) = no_answer {
                     ctx.warn(format!("{} gave no answer: {reason}", R::AGENT))?;
                 }
+                self.run.warn_of_cost()?;
                 Ok(Asked { reply, at })
             }
-            (Output::Ran { .. } | Output::GivenUp { .. } | Output::Totals { .. }, _) => {
-                Err(ctx.diverged())
-            }
+            (output, _) => Err(ctx.not_done(output)),
         }
+    }
+
+    /// Asks until there is an answer. An agent that cannot be reached is asked again, after 1, 2
+    /// and 4 seconds and then ever later, for as long as there is time to wait.
+    async fn converse(&self, mut call: Call) -> Result<Output, Error> {
+        let run = self.run;
+        for attempt in 0.. {
+            let lost = run.agents_lost().map(|reason| Lack::Agents { reason });
+            if let Some(lack) = self.gate().or(lost) {
+                return Ok(Output::NotDone { lack });
+            }
+            let others = run.agent_turns.available_permits() + 1;
+            let budget = self.config().max_budget_usd;
+            let Some(reserved) = run.purse.reserve(budget, run.recorder.spent(), others) else {
+                return Ok(Output::NotDone { lack: Lack::Money });
+            };
+            call.max_budget_usd = reserved.amount;
+            let answer = pin!(run.ports.agent.ask(&call));
+            let over = run.ports.clock.sleep(self.time_left());
+            let reason = match select(answer, over).await {
+                Either::Left((Ok(reply), _)) => {
+                    return Ok(Output::Asked { reply, no_answer: None });
+                }
+                Either::Left((Err(AgentError::NoAnswer { reason, cost_usd }), _)) => {
+                    let reply = Reply { cost_usd, ..Reply::default() };
+                    return Ok(Output::Asked { reply, no_answer: Some(reason) });
+                }
+                Either::Left((Err(AgentError::Unavailable { reason }), _)) => reason,
+                Either::Left((Err(source), _)) => {
+                    return Err(Error::Agent { key: self.key.clone(), source });
+                }
+                Either::Right(((), _)) => return Ok(Output::NotDone { lack: Lack::Time }),
+            };
+            drop(reserved);
+            let pause = Duration::from_secs(1 << u32::min(attempt, 8)).min(LONGEST_PAUSE);
+            if pause >= self.time_left() {
+                run.lose_agents(&reason);
+                return Ok(Output::NotDone { lack: Lack::Agents { reason } });
+            }
+            self.tell(Event::Waiting { seconds: pause.as_secs(), reason })?;
+            run.ports.clock.sleep(pause).await;
+        }
+        Err(Error::Precondition("unreachable: the loop above ends by returning"))
     }
 
     fn call<R: Role>(&self, prompt: String, input: serde_json::Value) -> Call {
@@ -310,6 +480,7 @@ impl<'run> RunCtx<'run> {
             schema: config.output_schema.map(OutputSchema::json_schema),
             model: header.config.model.clone(),
             max_turns: config.max_turns,
+            max_budget_usd: None,
         }
     }
 
@@ -323,13 +494,16 @@ impl<'run> RunCtx<'run> {
         let digest = Digest::of(&script.content);
         let work = async {
             let _slot = self.run.script_slots.acquire().await;
+            if let Some(lack) = self.gate() {
+                return Ok(Output::NotDone { lack });
+            }
             let name = self.run.dir.keep_script(&script.content)?;
             let job = Job {
                 script: script.content.clone(),
                 filename: "solution.py".to_owned(),
                 workspace: self.run.dir.workspace(&self.lane),
                 data_dir: self.task().data_dir.clone(),
-                time_limit,
+                time_limit: time_limit.min(self.time_left()),
                 gpus: None,
             };
             let outcome = self.run.ports.executor.run(&job).await;
@@ -340,26 +514,44 @@ impl<'run> RunCtx<'run> {
             })?;
             self.run.redact(&mut outcome.stdout.text);
             self.run.redact(&mut outcome.stderr.text);
-            let submission = match &outcome.submission {
-                info if info.exists && info.size_bytes > 0 => {
-                    Some(self.run.dir.keep_submission(&name, info.path.as_str().into())?)
+            let (mut submission, mut fit) = (None, Fit::default());
+            if outcome.submission.is_present() {
+                let kept =
+                    self.run.dir.keep_submission(&name, outcome.submission.path.as_str().into())?;
+                if let Some(sample) = find_sample(&job.data_dir) {
+                    fit = compare_with_sample(&self.run.dir.solution(&kept), &sample);
                 }
-                _ => None,
-            };
-            Ok(Output::Ran { outcome, script: name, submission })
+                submission = Some(kept);
+            }
+            Ok(Output::Ran { outcome, script: name, submission, fit })
         };
         match ctx.once(digest.clone(), work).await? {
-            (Output::Ran { outcome, submission, .. }, _) => Ok(Ran { outcome, submission }),
-            (Output::GivenUp { reason }, _) => Err(Error::GivenUp { key: ctx.key, reason }),
-            (Output::Asked { .. } | Output::Totals { .. }, _) => Err(ctx.diverged()),
+            (Output::Ran { outcome, submission, fit, .. }, _) => {
+                Ok(Ran { outcome, submission, fit })
+            }
+            (output, _) => Err(ctx.not_done(output)),
         }
+    }
+
+    /// Makes a verified submission the one of the run.
+    pub(crate) fn publish(
+        &self,
+        submission: &str,
+        script: &SolutionScript,
+        score: Score,
+        from: SolutionPhase,
+    ) -> Result<(), Error> {
+        if self.run.recorder.is_writing() {
+            self.run.dir.publish(submission, &script.content)?;
+        }
+        self.tell(Event::Published { score, from })
     }
 
     /// Records that the run goes on without the script that could not be run. What follows is
     /// built on that, so a resumed run must not find the script working after all.
     pub fn give_up(&self, error: &Error) -> Result<(), Error> {
         let Error::Exec { key, input, source } = error else { return Ok(()) };
-        let output = Output::GivenUp { reason: in_full(source) };
+        let output = Output::NotDone { lack: Lack::Executor { reason: in_full(source) } };
         self.run.recorder.finished(key, (**input).clone(), &output, self.run.ports.clock.now())
     }
 
@@ -372,9 +564,7 @@ impl<'run> RunCtx<'run> {
         };
         match ctx.once(Digest::of(&()), work).await? {
             (Output::Totals { duration_seconds, cost_usd }, _) => Ok((duration_seconds, cost_usd)),
-            (Output::Asked { .. } | Output::Ran { .. } | Output::GivenUp { .. }, _) => {
-                Err(ctx.diverged())
-            }
+            (output, _) => Err(ctx.not_done(output)),
         }
     }
 
@@ -394,20 +584,86 @@ impl<'run> RunCtx<'run> {
             Lookup::Rehearsing => std::future::pending().await,
             Lookup::ToDo => {}
         }
+        if run.halted.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
         run.recorder.started(&self.key, run.ports.clock.now())?;
-        let output = work.await?;
+        let flight = InFlight::new(&run.in_flight);
+        let output = work.await;
+        drop(flight);
+        let output = match output {
+            Ok(output) => output,
+            Err(error) => {
+                // The first error is the one to report.
+                run.recorder.abandoned(&self.key, run.ports.clock.now()).ok();
+                return Err(error);
+            }
+        };
         let at = run.ports.clock.now();
         run.recorder.finished(&self.key, input, &output, at)?;
         Ok((output, at))
     }
 
-    /// The record of this step is of another kind than the step.
-    fn diverged(&self) -> Error {
-        self.run.recorder.diverged(&self.key)
+    /// The error of a step that has no result of its kind.
+    fn not_done(&self, output: Output) -> Error {
+        match output {
+            Output::NotDone { lack } => Error::NotDone { key: self.key.clone(), lack },
+            // The record of this step is of another kind than the step.
+            Output::Asked { .. } | Output::Ran { .. } | Output::Totals { .. } => {
+                self.run.recorder.diverged(&self.key)
+            }
+        }
+    }
+
+    /// The sums of the run so far.
+    pub(crate) fn tally(&self) -> Tally {
+        self.run.recorder.tally()
+    }
+
+    /// What was lacking first in this part of the run, if anything was.
+    pub(crate) fn lacked(&self) -> Option<Lack> {
+        self.tally().lacked(&self.key).cloned()
+    }
+}
+
+/// Counts a step as in flight while it lives.
+struct InFlight<'a>(&'a AtomicUsize);
+
+impl<'a> InFlight<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Run {
+    fn agents_lost(&self) -> Option<String> {
+        self.agents_lost.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn lose_agents(&self, reason: &str) {
+        let mut lost = self.agents_lost.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.get_or_insert_with(|| reason.to_owned());
+    }
+
+    /// Says once that most of the budget is spent.
+    fn warn_of_cost(&self) -> Result<(), Error> {
+        let Some(budget) = self.header.config.max_budget_usd else { return Ok(()) };
+        let spent = self.recorder.spent();
+        let due = spent >= budget::WARN_AT * budget;
+        if !due || self.warned_of_cost.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let ctx = self.ctx().scope("budget");
+        ctx.warn(format!("${spent:.2} of the budget of ${budget:.2} is spent"))
+    }
+
     fn redact(&self, text: &mut String) {
         for secret in &self.ports.secrets {
             if text.contains(secret.as_str()) {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use mle_star_search::evaluate::Purpose;
 use mle_star_search::event::{Event, Output, Phase, Record};
 use mle_star_search::models::{Score, SolutionPhase};
+use mle_star_search::summary::Summary;
 
 /// How much of a plan or message a line shows.
 const SHOWN_CHARS: usize = 100;
@@ -29,8 +30,13 @@ pub fn line(record: &Record, detail: Detail) -> Option<String> {
             plain(&header.agents),
         )),
         Record::Resumed { .. } => Some("resumed".to_owned()),
+        Record::Settings { config, .. } => {
+            let budget = config.max_budget_usd.map(|it| format!(", ${it:.2}")).unwrap_or_default();
+            Some(format!("new limits: {} s{budget}", config.time_limit_seconds))
+        }
+        Record::Decided { .. } => None,
         Record::Finished { .. } if detail == Detail::Events => None,
-        Record::Started { .. } => None,
+        Record::Started { .. } | Record::Abandoned { .. } => None,
         Record::Finished { key, output, .. } => match output {
             Output::Asked { reply, no_answer } => {
                 let cost = reply.cost_usd.map(|cost| format!(" · ${cost:.2}")).unwrap_or_default();
@@ -40,7 +46,10 @@ pub fn line(record: &Record, detail: Detail) -> Option<String> {
             Output::Ran { outcome, .. } => {
                 Some(format!("{key} ended after {:.1} s", outcome.duration_seconds))
             }
-            Output::GivenUp { .. } | Output::Totals { .. } => None,
+            Output::NotDone { lack } => {
+                Some(format!("{key} was not done: {}", brief(&lack.to_string())))
+            }
+            Output::Totals { .. } => None,
         },
         Record::Happened { key, event, .. } => happened(key.as_str(), event),
     }
@@ -79,7 +88,7 @@ fn happened(key: &str, event: &Event) -> Option<String> {
             )
         }
         Event::OuterStepSkipped { reason } => format!("{key} skipped: {}", brief(reason)),
-        Event::PathEnded { path, best, failure } => {
+        Event::PathEnded { path, best, failure, .. } => {
             let why =
                 failure.as_ref().map(|it| format!(" · failed: {}", brief(it))).unwrap_or_default();
             format!("path {path} ended · best {best}{why}")
@@ -87,6 +96,26 @@ fn happened(key: &str, event: &Event) -> Option<String> {
         Event::Ensembled { plan, score } => format!("{key} {} · {}", shown(*score), brief(plan)),
         Event::Selected { from, score } => {
             format!("{key} takes the {} solution · {score}", kind(*from))
+        }
+        Event::CutShort { lack } => format!("{key} skipped: {}", brief(&lack.to_string())),
+        Event::Waiting { seconds, reason } => {
+            format!("{key} waiting for the API, {seconds} s: {}", brief(reason))
+        }
+        Event::Published { score, from } => {
+            format!("{key} final/submission.csv is that of the {} solution · {score}", kind(*from))
+        }
+        Event::Summarized { summary } => {
+            let Summary { costs, durations, .. } = &**summary;
+            format!(
+                "time {:.0} s (phase 1 {:.0}, phase 2 {:.0}, phase 3 {:.0}, finalization {:.0}) · \
+                 cost ${:.2}",
+                durations.total_duration_seconds,
+                durations.phase1_duration_seconds,
+                durations.phase2_duration_seconds,
+                durations.phase3_duration_seconds,
+                durations.finalization_duration_seconds,
+                costs.total_cost_usd,
+            )
         }
         Event::Submitted { rows } => {
             let rows = rows.map(|rows| format!(" · rows: {rows}")).unwrap_or_default();

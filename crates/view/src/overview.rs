@@ -79,10 +79,15 @@ impl Overview {
                 self.last = Some(*at);
                 self.direction = Some(header.task.metric_direction);
             }
+            Record::Settings { at, .. } | Record::Decided { at, .. } => self.last = Some(*at),
             Record::Resumed { at } => {
                 self.last = Some(*at);
                 self.resumes += 1;
                 self.open_steps.clear();
+            }
+            Record::Abandoned { at, key } => {
+                self.last = Some(*at);
+                self.open_steps.retain(|open| open != key.as_str());
             }
             Record::Started { at, key } => {
                 self.last = Some(*at);
@@ -104,7 +109,7 @@ impl Overview {
         match output {
             Output::Asked { .. } => self.agent_calls += 1,
             Output::Ran { .. } => self.scripts += 1,
-            Output::GivenUp { .. } => {}
+            Output::NotDone { .. } => {}
             // The sums are taken when everything else is done.
             Output::Totals { .. } => self.state = State::Finished,
         }
@@ -130,6 +135,10 @@ impl Overview {
             | Event::OuterStepEnded { .. }
             | Event::PathEnded { .. }
             | Event::Ensembled { .. }
+            | Event::CutShort { .. }
+            | Event::Waiting { .. }
+            | Event::Published { .. }
+            | Event::Summarized { .. }
             | Event::Submitted { .. } => {}
         }
     }

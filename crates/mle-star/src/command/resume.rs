@@ -7,6 +7,7 @@ use clap::Args;
 use mle_star::agents::AgentsError;
 use mle_star::pipeline::Resume;
 use mle_star_search::OnChange;
+use mle_star_search::models::ConfigLayer;
 
 use super::watch::{Output, watch};
 use crate::failure::Failure;
@@ -25,6 +26,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FOLDER")]
     data: Option<Utf8PathBuf>,
 
+    /// A limit to change, such as time_limit_seconds or max_budget_usd; may be repeated
+    #[arg(short = 's', long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+
     /// Do recorded steps again that no longer fit, and what follows from them
     #[arg(long)]
     rerun_changed: bool,
@@ -39,6 +44,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Failure::usage(error, "agents are claude, playbook, scripted:<file> or replay:<run>")
     })?;
     let on_change = if arguments.rerun_changed { OnChange::Rerun } else { OnChange::Stop };
-    let resume = Resume { run: arguments.run, agents, data: arguments.data, on_change };
+    let limits = ConfigLayer::from_pairs(arguments.settings.iter().map(String::as_str))?;
+    let resume = Resume { run: arguments.run, agents, data: arguments.data, on_change, limits };
     watch(&arguments.output, resume.open())
 }

@@ -3,18 +3,23 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::io::Write;
+use std::pin::pin;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use mle_star::pipeline::complete;
 use mle_star::{FinalResult, RunError};
 use mle_star_search::Run;
 use mle_star_search::event::Record;
+use mle_star_search::rundir::RunDir;
+use mle_star_search::step::Request;
 use mle_star_view::Detail;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::{CUT_SHORT, Failure, INTERRUPTED, TERMINATED};
 
 /// How a run is shown.
 #[derive(Debug, Args)]
@@ -44,30 +49,93 @@ pub(crate) fn watch(
         if !output.quiet {
             say(&format!("run directory: {root}"));
         }
-        if run.header().config.max_budget_usd.is_some() {
-            say("warning: max_budget_usd is recorded, but this version does not enforce it yet");
-        }
         show_beginning(output, &run)?;
         let mut records = run.subscribe();
-        let result = tokio::select! {
+        let mut signals = Signals::new()?;
+        let mut work = pin!(complete(&run));
+        let ended = tokio::select! {
             biased;
-            () = interrupted() => {
-                let root = mle_star_view::shell_word(root.as_str());
-                say(&format!("interrupted; go on with: mle-star resume {root}"));
-                return Ok(ExitCode::from(INTERRUPTED));
-            }
-            result = complete(&run) => result,
+            code = signals.next(run.dir()) => Err(code),
+            result = &mut work => Ok(result),
             never = show(output, &mut records) => match never {},
+        };
+        let ended = match ended {
+            Ok(result) => Ok(result),
+            Err(code) => {
+                say("ending; what is in flight may finish (once more to end now)");
+                run.halt();
+                tokio::select! {
+                    biased;
+                    _ = signals.next(run.dir()) => Err(code),
+                    result = &mut work => Ok(result),
+                    () = landing(&run) => Err(code),
+                    never = show(output, &mut records) => match never {},
+                }
+            }
         };
         while let Ok(record) = records.try_recv() {
             show_record(output, &record);
         }
-        let result = result?;
+        let result = match ended {
+            Ok(result) => result?,
+            Err(code) => {
+                let root = mle_star_view::shell_word(root.as_str());
+                say(&format!("interrupted; go on with: mle-star resume {root}"));
+                return Ok(ExitCode::from(code));
+            }
+        };
         if !output.json {
             conclude(&run, &result);
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(match result.phase_status.cut_short {
+            Some(_) => ExitCode::from(CUT_SHORT),
+            None => ExitCode::SUCCESS,
+        })
     })
+}
+
+/// Ends when no step is in flight any more, or when scripts had 10 seconds and calls 60.
+async fn landing(run: &Run) {
+    let began = tokio::time::Instant::now();
+    loop {
+        let patience = if run.calls_in_flight() > 0 { 60 } else { 10 };
+        if run.steps_in_flight() == 0 || began.elapsed() > Duration::from_secs(patience) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// The ways in which a person, or the system, asks for an end.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, Failure> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// The exit code of the next request for an end.
+    async fn next(&mut self, dir: &RunDir) -> u8 {
+        let asked_from_outside = async {
+            loop {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                if dir.request() == Some(Request::Stop) && dir.set_request(None).is_ok() {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            _ = self.interrupt.recv() => INTERRUPTED,
+            _ = self.terminate.recv() => TERMINATED,
+            () = asked_from_outside => INTERRUPTED,
+        }
+    }
 }
 
 /// Shows what is on record before the run goes on: as JSON all of it, else what the run is about.
@@ -113,6 +181,9 @@ fn conclude(run: &Run, result: &FinalResult) {
     let notes = result.phase_status.notes.iter();
     let mut lines: Vec<String> =
         notes.map(|note| format!("note: {}", mle_star_view::plain(note))).collect();
+    if let Some(why) = &result.phase_status.cut_short {
+        lines.push(format!("ended early: {}", mle_star_view::plain(why)));
+    }
     let score = result.final_solution.score.map_or_else(|| "none".to_owned(), |it| it.to_string());
     lines.push(format!("validation score: {score}"));
     lines.push(match result.submission_path.as_str() {
@@ -125,20 +196,4 @@ fn conclude(run: &Run, result: &FinalResult) {
 
 fn say(line: &str) {
     writeln!(anstream::stderr(), "{line}").ok(); // standard error may be closed
-}
-
-/// Ends when the person, or the system, asks for an end.
-async fn interrupted() {
-    let terminate = async {
-        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-            Ok(mut signal) => {
-                signal.recv().await;
-            }
-            Err(_) => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        interrupt = tokio::signal::ctrl_c() => if interrupt.is_err() { std::future::pending().await },
-        () = terminate => {}
-    }
 }

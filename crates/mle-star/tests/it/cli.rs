@@ -69,6 +69,7 @@ fn help_says_what_there_is() {
               again
       list    List the runs, the newest last
       show    Look into a run: where it is, what happened, or what one step gave
+      stop    End a run from elsewhere: what is in flight may finish, and `resume` goes on later
       help    Print this message or the help of the given subcommand(s)
 
     Options:
@@ -133,6 +134,8 @@ fn help_says_what_there_is() {
     Options:
           --agents <AGENTS>  Other agents than before
           --data <FOLDER>    Where the data is now; it must be the same data
+      -s, --set <KEY=VALUE>  A limit to change, such as time_limit_seconds or max_budget_usd; may be
+                             repeated
           --rerun-changed    Do recorded steps again that no longer fit, and what follows from them
           --json             Print every record of the journal as a line of JSON on standard output
       -q, --quiet            Print nothing but the outcome
@@ -179,6 +182,9 @@ fn a_run_says_what_it_finds_and_prints_where_the_result_is() {
     phase1/candidate-1 score 0.51
     phase1/merge-1 score 0.6
     phase1/merge-1 accepted · 0.51 -> 0.6
+    phase1/early_submission ran
+    phase1/early_submission wrote the submission · rows: 1
+    phase1/early_submission final/submission.csv is that of the merged solution · 0.6
     phase1 ended · best 0.6
     === Phase 2: Refinement ===
     phase2/path-0/outer-0/study ran
@@ -190,7 +196,9 @@ fn a_run_says_what_it_finds_and_prints_where_the_result_is() {
     finalization takes the refined solution · 0.61
     finalization ran
     finalization wrote the submission · rows: 1
+    finalization final/submission.csv is that of the refined solution · 0.61
     finalization ended · best 0.61
+    time 0 s (phase 1 0, phase 2 0, phase 3 0, finalization 0) · cost $0.03
     --- standard output
     validation score: 0.61
     submission: [FOLDER]/runs/[RUN]/final/submission.csv
@@ -225,13 +233,6 @@ fn a_verbose_run_says_every_step() {
     phase1/merge-1 score 0.6
     phase1/merge-1 accepted · 0.51 -> 0.6
     ");
-}
-
-#[test]
-fn a_limit_that_is_not_enforced_yet_is_pointed_out() {
-    let shop = Shop::new();
-    let said = output(&shop, &mut shop.run(&format!("{SMALL} max_budget_usd=5")));
-    assert_snapshot!(said.lines().find(|line| line.starts_with("warning")).unwrap(), @"warning: max_budget_usd is recorded, but this version does not enforce it yet");
 }
 
 #[test]
@@ -299,11 +300,11 @@ fn show_says_what_happened() {
     phase1/candidate-1/leakage answered
     phase1/candidate-0/attempt-0/run ended after [TIME]
     ...
-    finalization ran
-    finalization wrote the submission · rows: 1
+    finalization final/submission.csv is that of the refined solution · 0.61
     finalization ended · best 0.61
+    time 0 s (phase 1 0, phase 2 0, phase 3 0, finalization 0) · cost $0.03
 
-    finished · best 0.61 · 17 agent calls · 6 scripts · 0 warnings
+    finished · best 0.61 · 20 agent calls · 7 scripts · 0 warnings
     submission: runs/first/final/submission.csv
     ");
     assert_snapshot!(stdout(&shop, &["show", "runs/first", "--json"]), @r#"
@@ -315,8 +316,8 @@ fn show_says_what_happened() {
       "phase": "finalization",
       "began": "[MOMENT]",
       "last": "[MOMENT]",
-      "agent_calls": 17,
-      "scripts": 6,
+      "agent_calls": 20,
+      "scripts": 7,
       "cost_usd": 0.03,
       "best": 0.61,
       "selected": 0.61,
@@ -372,9 +373,9 @@ fn list_shows_every_run_whatever_became_of_it() {
     run      state               best  calls  scripts      cost
     damaged  damaged                -      0        0         -
     empty    empty                  -      0        0         -
-    first    finished        0.610000     17        6     $0.03
-    stopped  stopped         0.600000      9        3     $0.03
-    torn     finished        0.610000     17        6     $0.03
+    first    finished        0.610000     20        7     $0.03
+    stopped  stopped         0.600000     12        4     $0.03
+    torn     finished        0.610000     20        7     $0.03
     ");
 
     let listed: Vec<Value> = serde_json::from_str(&stdout(&shop, &["list", "--json"])).unwrap();
@@ -402,7 +403,7 @@ fn list_shows_every_run_whatever_became_of_it() {
     assert!(torn.ends_with("{\"record\":\"star"));
     let shown = |run: &str| stdout(&shop, &["show", run, "--json"]);
     assert_eq!(shown("runs/torn"), shown("runs/first"));
-    assert_snapshot!(stdout(&shop, &["show", "runs/stopped"]).lines().last().unwrap(), @"stopped · best 0.6 · 9 agent calls · 3 scripts · 0 warnings");
+    assert_snapshot!(stdout(&shop, &["show", "runs/stopped"]).lines().last().unwrap(), @"stopped · best 0.6 · 12 agent calls · 4 scripts · 0 warnings");
 }
 
 #[test]
@@ -493,7 +494,8 @@ fn interrupted_and_resumed(signal: Signal) {
     kill_process(process, signal).unwrap();
     let ended = child.wait_with_output().unwrap();
 
-    assert_eq!((ended.status.code(), text(ended.stdout).as_str()), (Some(130), ""));
+    let code = if signal == Signal::TERM { 143 } else { 130 };
+    assert_eq!((ended.status.code(), text(ended.stdout).as_str()), (Some(code), ""));
     let said = text(ended.stderr);
     let command = said.lines().last().unwrap().strip_prefix("interrupted; go on with: mle-star ");
     assert_eq!(command.unwrap(), format!("resume {run}"), "{said}");
@@ -524,6 +526,9 @@ fn started_twice(run: &Utf8Path) -> BTreeSet<String> {
         Record::Started { key, .. } => Some(key.to_string()),
         Record::Opened { .. }
         | Record::Resumed { .. }
+        | Record::Settings { .. }
+        | Record::Decided { .. }
+        | Record::Abandoned { .. }
         | Record::Finished { .. }
         | Record::Happened { .. } => None,
     });
@@ -576,6 +581,7 @@ fn settings_come_from_five_places_and_the_nearest_wins() {
     max_concurrent_sessions: 4
     tool_profile: minimal
     strict_paper_selection: false
+    early_submission: true
     prompts_dir: null
     ");
 

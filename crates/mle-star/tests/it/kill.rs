@@ -41,8 +41,14 @@ fn timeless(run: &Utf8Path) -> Value {
     fn strip(value: &mut Value) {
         match value {
             Value::Object(map) => {
-                let volatile =
-                    ["created_at", "total_duration_seconds", "submission_path", "data_dir"];
+                // A call in flight at a kill is taken to have cost something.
+                let volatile = [
+                    "created_at",
+                    "total_duration_seconds",
+                    "total_cost_usd",
+                    "submission_path",
+                    "data_dir",
+                ];
                 volatile.iter().for_each(|key| drop(map.remove(*key)));
                 map.values_mut().for_each(strip);
             }

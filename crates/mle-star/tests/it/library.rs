@@ -220,6 +220,7 @@ async fn a_pipeline_gives_the_whole_result_and_puts_it_where_people_look() {
             phase2: PhaseOutcome::Completed,
             phase3: PhaseOutcome::Completed,
             finalization: PhaseOutcome::Completed,
+            cut_short: None,
             notes: Vec::new(),
         }
     );

@@ -222,6 +222,8 @@ replies:
     reply: '{"answers": [{"leakage_status": "No Data Leakage", "code_block": "x"}]}'
   - role: data
     reply: All the provided information is used.
+  - role: debugger
+    no_answer: there is nothing to mend
   - role: test
     variant: subsampling_extract
     reply: "```\n```"

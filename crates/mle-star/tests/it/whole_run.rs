@@ -44,10 +44,11 @@ fn a_default_run_makes_exactly_the_calls_and_runs_that_the_algorithms_imply() {
         ("planner", 2 * 4 * 3),
         ("ens_planner", 5),
         ("ensembler", 5),
-        // Candidates, merges, the checks after merging, inner steps, ensembles, the submission.
-        ("leakage", 4 + 3 + 1 + 2 * 4 * 4 + 5 + 1),
-        ("subsampling_extract", 1),
-        ("test", 1),
+        // Candidates, merges, the checks after merging, inner steps, ensembles, two submissions:
+        // the early one of the initial solution, and the final one.
+        ("leakage", 4 + 3 + 1 + 2 * 4 * 4 + 5 + 2),
+        ("subsampling_extract", 2),
+        ("test", 2),
     ]
     .into_iter()
     .map(|(role, count)| (role.to_owned(), count))
@@ -55,7 +56,7 @@ fn a_default_run_makes_exactly_the_calls_and_runs_that_the_algorithms_imply() {
     assert_eq!(calls_by_role(&records), expected);
     let outputs = records.iter().filter_map(Record::finished).map(|(_, output)| output);
     let scripts = outputs.filter(|output| matches!(output, Output::Ran { .. })).count();
-    assert_eq!(scripts, 4 + 3 + 2 * 4 * (1 + 4) + 5 + 1);
+    assert_eq!(scripts, 4 + 3 + 2 * 4 * (1 + 4) + 5 + 2);
 
     let steps = steps(&run);
     let order = [
@@ -67,6 +68,8 @@ fn a_default_run_makes_exactly_the_calls_and_runs_that_the_algorithms_imply() {
         "phase1/merge-3/attempt-0/run",
         "phase1/checks/data",
         "phase1/checks/leakage",
+        "phase1/early_submission/test",
+        "phase1/early_submission/attempt-0/run",
         "phase2/path-1/outer-0/ablation",
         "phase2/path-1/outer-0/study/attempt-0/run",
         "phase2/path-1/outer-0/summarize",

@@ -1,10 +1,11 @@
 //! What the debugger is told.
 
-use mle_star_exec::{Ended, Outcome};
+use mle_star_exec::Ended;
 
 use super::Purpose;
 use super::output::HEADER;
 use crate::models::{EvaluationResult, read_score};
+use crate::step::Ran;
 
 /// How much of what a script complained about is shown.
 const SHOWN_CHARS: usize = 6000;
@@ -25,11 +26,8 @@ impl BugReport {
     }
 
     /// What is wrong with a run, if anything is.
-    pub(super) fn of(
-        outcome: &Outcome,
-        result: &EvaluationResult,
-        purpose: Purpose,
-    ) -> Option<Self> {
+    pub(super) fn of(ran: &Ran, result: &EvaluationResult, purpose: Purpose) -> Option<Self> {
+        let outcome = &ran.outcome;
         let stderr = &outcome.stderr.text;
         if result.is_error {
             return Some(match (&result.error_traceback, outcome.ended) {
@@ -56,6 +54,13 @@ impl BugReport {
                 .map(|reason| Self::new(&format!("RuntimeError: the script {reason}"), stderr)),
             Purpose::Submission if !outcome.submission.is_present() => {
                 Some(Self::new("FileNotFoundError: ./final/submission.csv", stderr))
+            }
+            Purpose::Submission if !ran.fit.problems.is_empty() => {
+                let problems = ran.fit.problems.join("; ");
+                Some(Self::new(
+                    &format!("ValueError: the submission is invalid: {problems}"),
+                    stderr,
+                ))
             }
             Purpose::Submission | Purpose::Ablation => None,
         }

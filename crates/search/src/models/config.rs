@@ -52,6 +52,8 @@ pub struct PipelineConfig {
     pub tool_profile: ToolProfile,
     /// Finalize the best ensemble even where a Phase 2 solution scored better.
     pub strict_paper_selection: bool,
+    /// Make a submission of the initial solution before refining it.
+    pub early_submission: bool,
     /// A folder of prompts that replace the built-in ones of the same file name.
     pub prompts_dir: Option<Utf8PathBuf>,
 }
@@ -84,6 +86,7 @@ pub struct ConfigLayer {
     pub max_concurrent_sessions: Option<usize>,
     pub tool_profile: Option<ToolProfile>,
     pub strict_paper_selection: Option<bool>,
+    pub early_submission: Option<bool>,
     pub prompts_dir: Option<Utf8PathBuf>,
 }
 
@@ -193,6 +196,7 @@ impl ConfigLayer {
             max_concurrent_sessions: self.max_concurrent_sessions.or(lower.max_concurrent_sessions),
             tool_profile: self.tool_profile.or(lower.tool_profile),
             strict_paper_selection: self.strict_paper_selection.or(lower.strict_paper_selection),
+            early_submission: self.early_submission.or(lower.early_submission),
             prompts_dir: self.prompts_dir.or(lower.prompts_dir),
         }
     }
@@ -221,6 +225,7 @@ impl ConfigLayer {
                 .unwrap_or(num_parallel_solutions.max(4)),
             tool_profile: self.tool_profile.unwrap_or_default(),
             strict_paper_selection: self.strict_paper_selection.unwrap_or(false),
+            early_submission: self.early_submission.unwrap_or(true),
             prompts_dir: self.prompts_dir,
         };
         config.validate()?;
@@ -331,6 +336,30 @@ impl PipelineConfig {
         self.phase_time_budget.validate()
     }
 
+    /// These settings with the limits of `other`: what a resumed run may change. Fails if `other`
+    /// differs in anything else, by the name of the first such setting.
+    pub fn with_limits_of(&self, other: &Self) -> Result<Self, ConfigError> {
+        let limited = Self {
+            time_limit_seconds: other.time_limit_seconds,
+            max_budget_usd: other.max_budget_usd,
+            script_timeout_seconds: other.script_timeout_seconds,
+            phase_time_budget: other.phase_time_budget,
+            max_concurrent_sessions: other.max_concurrent_sessions,
+            log_level: other.log_level,
+            log_file: other.log_file.clone(),
+            ..self.clone()
+        };
+        let as_map = |config: &Self| serde_json::to_value(config).unwrap_or_default();
+        let (limited_map, other_map) = (as_map(&limited), as_map(other));
+        match known_keys().into_iter().find(|key| limited_map.get(key) != other_map.get(key)) {
+            Some(key) => Err(ConfigError::Invalid {
+                key,
+                reason: "only limits can change when a run is resumed".to_owned(),
+            }),
+            None => Ok(limited),
+        }
+    }
+
     /// The settings as a layer, in which every value counts as explicit.
     pub fn into_layer(self) -> ConfigLayer {
         let Self {
@@ -352,6 +381,7 @@ impl PipelineConfig {
             max_concurrent_sessions,
             tool_profile,
             strict_paper_selection,
+            early_submission,
             prompts_dir,
         } = self;
         ConfigLayer {
@@ -373,6 +403,7 @@ impl PipelineConfig {
             max_concurrent_sessions: Some(max_concurrent_sessions),
             tool_profile: Some(tool_profile),
             strict_paper_selection: Some(strict_paper_selection),
+            early_submission: Some(early_submission),
             prompts_dir,
         }
     }
@@ -425,9 +456,11 @@ impl Preset {
                 time_limit_seconds: Some(30 * 60),
                 ..ConfigLayer::default()
             },
-            Self::Paper => {
-                ConfigLayer { strict_paper_selection: Some(true), ..ConfigLayer::default() }
-            }
+            Self::Paper => ConfigLayer {
+                strict_paper_selection: Some(true),
+                early_submission: Some(false),
+                ..ConfigLayer::default()
+            },
             Self::MleBench => {
                 ConfigLayer { time_limit_seconds: Some(24 * 60 * 60), ..ConfigLayer::default() }
             }

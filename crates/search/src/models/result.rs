@@ -163,6 +163,9 @@ pub struct PhaseStatus {
     pub phase3: PhaseOutcome,
     /// Finalization: failed if it gave no submission.
     pub finalization: PhaseOutcome,
+    /// What ran out, if the run ended before all its steps were done.
+    #[serde(default)]
+    pub cut_short: Option<String>,
     /// What a person should know about the above.
     #[serde(default)]
     pub notes: Vec<String>,

@@ -10,6 +10,9 @@ use crate::models::{
 use crate::roles::{invoke_planner, refine_block};
 use crate::step::RunCtx;
 
+/// What stands for the plan of an attempt that was not made.
+const SKIPPED: &str = "[skipped]";
+
 /// What stands for the plan of a planner that had none.
 const PLANNER_FAILED: &str = "[planner failed]";
 
@@ -29,6 +32,10 @@ pub async fn run_phase2_inner_loop(
 
     for inner_step in 0..ctx.config().inner_loop_steps {
         let ctx = ctx.scope(format_args!("inner-{inner_step}"));
+        if ctx.is_cut_short()? {
+            attempts.push(skipped());
+            continue;
+        }
         let plan = if inner_step == 0 {
             Some(initial_plan.to_owned())
         } else {
@@ -78,13 +85,25 @@ struct Refined {
     solution: Option<SolutionScript>,
 }
 
-/// An unmet precondition is the agent's failure: it ends the attempt, not the loop.
+/// What stands for an attempt that was not made.
+fn skipped() -> RefinementAttempt {
+    RefinementAttempt {
+        plan: SKIPPED.to_owned(),
+        score: None,
+        code_block: String::new(),
+        was_improvement: false,
+    }
+}
+
+/// An unmet precondition is the agent's failure, and what time or money do not allow was not to
+/// be: both end the attempt, not the loop.
 fn or_fail<T: Default>(ctx: &RunCtx<'_>, result: Result<T, Error>) -> Result<T, Error> {
     match result {
-        Err(Error::Precondition(why)) => {
-            ctx.warn(why)?;
+        Err(error @ Error::Precondition(_)) => {
+            ctx.warn(error.to_string())?;
             Ok(T::default())
         }
+        Err(error) if error.is_shortage() => Ok(T::default()),
         result => result,
     }
 }

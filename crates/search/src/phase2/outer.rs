@@ -2,7 +2,7 @@
 
 use super::run_phase2_inner_loop;
 use crate::block::{Located, locate};
-use crate::error::Error;
+use crate::error::{Error, unless_short};
 use crate::evaluate::{EvalOptions, evaluate_with_retry};
 use crate::event::Event;
 use crate::models::{
@@ -37,8 +37,13 @@ pub async fn run_phase2_outer_loop(
 
     for outer_step in 0..ctx.config().outer_loop_steps {
         let ctx = ctx.scope(format_args!("outer-{outer_step}"));
-        let summary = study(&ctx, &best_solution, &known(&step_history)).await?;
-        let target = find_target(&ctx, &summary, &best_solution, &blocks, &step_history).await?;
+        let (mut summary, mut target) = (String::new(), None);
+        if !ctx.is_cut_short()? {
+            let studied = study(&ctx, &best_solution, &known(&step_history)).await;
+            summary = unless_short(studied)?.unwrap_or_default();
+            let found = find_target(&ctx, &summary, &best_solution, &blocks, &step_history).await;
+            target = unless_short(found)?.flatten();
+        }
 
         let mut record = OuterStepRecord {
             outer_step,

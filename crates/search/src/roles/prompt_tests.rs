@@ -166,6 +166,10 @@ impl Clock for Stopped {
     fn now(&self) -> Timestamp {
         Timestamp::UNIX_EPOCH
     }
+
+    fn sleep(&self, _: std::time::Duration) -> futures::future::BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
 }
 
 fn assert_prompt(name: &str, prompt: &str) {

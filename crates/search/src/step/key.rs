@@ -23,6 +23,11 @@ impl StepKey {
         if self.0.is_empty() { Self(part.to_string()) } else { Self(format!("{}/{part}", self.0)) }
     }
 
+    /// Whether this is a place inside `outer`.
+    pub(crate) fn is_within(&self, outer: &Self) -> bool {
+        self.0.strip_prefix(&outer.0).is_some_and(|rest| rest.starts_with('/'))
+    }
+
     /// The text of the key.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,6 +1,6 @@
 //! What the run has done, in memory and on disk.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use camino::Utf8Path;
@@ -10,7 +10,9 @@ use tokio::sync::broadcast;
 
 use super::{Digest, OnChange, StepKey};
 use crate::error::{Diagnostics, Error};
-use crate::event::{Event, FORMAT, Header, Output, Record};
+use crate::event::{Decision, Event, FORMAT, Header, Output, Record};
+use crate::models::PipelineConfig;
+use crate::state::{PipelineState, Tally};
 
 /// How many records a slow reader may be behind before it loses some.
 const BACKLOG: usize = 4096;
@@ -26,8 +28,11 @@ pub(super) struct Recorder {
 struct State {
     mode: Mode,
     on_change: OnChange,
+    /// Settings that this life of the run changed, not yet on record.
+    new_settings: Option<PipelineConfig>,
     /// Finished steps of earlier lives of the run.
-    done: HashMap<StepKey, Done>,
+    done: BTreeMap<StepKey, Done>,
+    decisions: HashMap<StepKey, Decision>,
     /// Events of earlier lives of the run.
     happened: HashSet<(StepKey, u32)>,
     /// How many events there were so far, by place.
@@ -35,9 +40,7 @@ struct State {
     /// Running time of earlier lives.
     elapsed_before: f64,
     began: Timestamp,
-    cost_usd: Option<f64>,
-    finished_steps: usize,
-    last_finished: Option<StepKey>,
+    tally: Tally,
 }
 
 #[derive(Debug)]
@@ -59,6 +62,8 @@ struct Done {
     at: Timestamp,
     input: Digest,
     output: Output,
+    /// Whether it followed from a decision that is void now: it counts if it fits.
+    provisional: bool,
 }
 
 /// What the record says of a step.
@@ -74,40 +79,50 @@ pub(super) enum Lookup {
 impl Recorder {
     pub(super) fn create(path: &Utf8Path, header: &Header, now: Timestamp) -> Result<Self, Error> {
         let mut journal = Journal::create(path)?;
-        journal.append(&Record::Opened { at: now, header: header.clone() })?;
-        let mode = Mode::Writing { journal, announced: true };
-        Ok(Self::new(mode, OnChange::Stop, Vec::new(), now))
+        let opened = Record::Opened { at: now, header: header.clone() };
+        journal.append(&opened)?;
+        let recorder = Self::new(Mode::Writing { journal, announced: true }, OnChange::Stop, now);
+        recorder.state().tally.note(&opened, 0.0);
+        Ok(recorder)
     }
 
     pub(super) fn resume(
         path: &Utf8Path,
+        config: &PipelineConfig,
         on_change: OnChange,
         now: Timestamp,
     ) -> Result<Self, Error> {
         let (journal, records) = Journal::open(path)?;
-        let mode = Mode::Writing { journal, announced: false };
-        Ok(Self::new(mode, on_change, records, now))
+        let recorder = Self::new(Mode::Writing { journal, announced: false }, on_change, now);
+        let mut state = recorder.state();
+        let recorded = state.load(records);
+        if recorded.as_ref() != Some(config) {
+            state.void_decisions();
+            state.new_settings = Some(config.clone());
+        }
+        drop(state);
+        Ok(recorder)
     }
 
     pub(super) fn replay(path: &Utf8Path, now: Timestamp) -> Result<Self, Error> {
-        let records = mle_star_journal::read(path)?;
-        Ok(Self::new(Mode::Replaying, OnChange::Stop, records, now))
+        let recorder = Self::new(Mode::Replaying, OnChange::Stop, now);
+        recorder.state().load(mle_star_journal::read(path)?);
+        Ok(recorder)
     }
 
-    fn new(mode: Mode, on_change: OnChange, records: Vec<Record>, now: Timestamp) -> Self {
-        let mut state = State {
+    fn new(mode: Mode, on_change: OnChange, now: Timestamp) -> Self {
+        let state = State {
             mode,
             on_change,
-            done: HashMap::new(),
+            new_settings: None,
+            done: BTreeMap::new(),
+            decisions: HashMap::new(),
             happened: HashSet::new(),
             event_counts: HashMap::new(),
             elapsed_before: 0.0,
             began: now,
-            cost_usd: None,
-            finished_steps: 0,
-            last_finished: None,
+            tally: Tally::default(),
         };
-        state.load(records);
         Self { state: Mutex::new(state), readers: broadcast::channel(BACKLOG).0 }
     }
 
@@ -129,15 +144,46 @@ impl Recorder {
                 Ok(done
                     .map_or(Lookup::ToDo, |done| Lookup::Recorded(Box::new(done.output), done.at)))
             }
-            (Some(false), _) if state.on_change == OnChange::Stop => Err(state.diverged(key)),
+            (Some(false), _) if state.must_fit(key) => Err(state.diverged(key)),
             (_, Mode::Rehearsing { .. }) => Ok(Lookup::Rehearsing),
             (_, Mode::Replaying) => Err(Error::NotRecorded { key: key.clone() }),
             (_, Mode::Writing { .. }) => Ok(Lookup::ToDo),
         }
     }
 
+    /// Whether anything that belongs to `key` is on record from earlier lives.
+    pub(super) fn has_begun(&self, key: &StepKey) -> bool {
+        let state = self.state();
+        let mut from_here = state.done.range(key.join("")..);
+        from_here.next().is_some_and(|(next, _)| next.is_within(key))
+    }
+
+    /// What was decided at `key`.
+    pub(super) fn decision(&self, key: &StepKey) -> Option<Decision> {
+        self.state().decisions.get(key).cloned()
+    }
+
+    /// Whether steps are done and recorded now, rather than only handed back.
+    pub(super) fn is_writing(&self) -> bool {
+        matches!(self.state().mode, Mode::Writing { .. })
+    }
+
+    pub(super) fn decide(
+        &self,
+        key: &StepKey,
+        decision: Decision,
+        at: Timestamp,
+    ) -> Result<(), Error> {
+        self.state().decisions.insert(key.clone(), decision.clone());
+        self.append(Record::Decided { at, key: key.clone(), decision }, Journal::append_unsynced)
+    }
+
     pub(super) fn started(&self, key: &StepKey, at: Timestamp) -> Result<(), Error> {
         self.append(Record::Started { at, key: key.clone() }, Journal::append_unsynced)
+    }
+
+    pub(super) fn abandoned(&self, key: &StepKey, at: Timestamp) -> Result<(), Error> {
+        self.append(Record::Abandoned { at, key: key.clone() }, Journal::append_unsynced)
     }
 
     pub(super) fn finished(
@@ -148,9 +194,7 @@ impl Recorder {
         at: Timestamp,
     ) -> Result<(), Error> {
         let record = Record::Finished { at, key: key.clone(), input, output: output.clone() };
-        self.append(record, Journal::append)?;
-        self.state().count(key, output);
-        Ok(())
+        self.append(record, Journal::append)
     }
 
     pub(super) fn happened(
@@ -176,13 +220,35 @@ impl Recorder {
         self.append(record, Journal::append_unsynced)
     }
 
+    /// Running time of all lives of the run.
+    pub(super) fn elapsed(&self, now: Timestamp) -> f64 {
+        let state = self.state();
+        state.elapsed_before + seconds_between(state.began, now)
+    }
+
+    /// What the run has spent, calls in flight at a kill included.
+    pub(super) fn spent(&self) -> f64 {
+        self.state().tally.spent()
+    }
+
+    /// The sums of the run so far.
+    pub(super) fn tally(&self) -> Tally {
+        self.state().tally.clone()
+    }
+
+    pub(super) fn pipeline_state(&self, now: Timestamp) -> PipelineState {
+        let elapsed = self.elapsed(now);
+        self.state().tally.pipeline_state(elapsed)
+    }
+
     pub(super) fn diagnostics(&self, now: Timestamp) -> Diagnostics {
+        let elapsed_seconds = self.elapsed(now);
         let state = self.state();
         Diagnostics {
-            elapsed_seconds: state.elapsed_before + seconds_between(state.began, now),
-            cost_usd: state.cost_usd,
-            last_finished_step: state.last_finished.as_ref().map(ToString::to_string),
-            finished_steps: state.finished_steps,
+            elapsed_seconds,
+            cost_usd: state.tally.cost_usd(),
+            last_finished_step: state.tally.last_finished.clone(),
+            finished_steps: state.tally.finished_steps,
         }
     }
 
@@ -210,18 +276,25 @@ impl Recorder {
         write: impl Fn(&mut Journal, &Record) -> Result<(), JournalError>,
     ) -> Result<(), Error> {
         let mut state = self.state();
-        let began = state.began;
+        let (began, settings) = (state.began, state.new_settings.take());
         let Mode::Writing { journal, announced } = &mut state.mode else { return Ok(()) };
+        let mut written = Vec::new();
         if !*announced {
             // Looking at a finished run is not a new life: only doing something is.
             *announced = true;
-            let resumed = Record::Resumed { at: began };
-            journal.append_unsynced(&resumed)?;
-            self.readers.send(resumed).ok(); // nobody may be watching
+            written.push(Record::Resumed { at: began });
+        }
+        written.extend(settings.map(|config| Record::Settings { at: began, config }));
+        for record in &written {
+            journal.append_unsynced(record)?;
         }
         write(journal, &record)?;
-        drop(state);
-        self.readers.send(record).ok(); // nobody may be watching
+        written.push(record);
+        for record in written {
+            let running = state.elapsed_before + seconds_between(state.began, record.at());
+            state.tally.note(&record, running);
+            self.readers.send(record).ok(); // nobody may be watching
+        }
         Ok(())
     }
 
@@ -245,35 +318,57 @@ impl Drop for Rehearsal<'_> {
 }
 
 impl State {
-    fn load(&mut self, records: Vec<Record>) {
-        let mut life: Option<(Timestamp, Timestamp)> = None;
+    /// Takes in what is on record, and returns the settings that were in force at its end.
+    fn load(&mut self, records: Vec<Record>) -> Option<PipelineConfig> {
+        let mut config = None;
+        let (mut life_began, mut last) = (None, None);
         for (position, record) in records.into_iter().enumerate() {
+            let at = record.at();
+            if matches!(record, Record::Opened { .. } | Record::Resumed { .. }) {
+                self.elapsed_before += lived(life_began, last);
+                life_began = Some(at);
+            }
+            last = Some(at);
+            self.tally.note(&record, self.elapsed_before + lived(life_began, last));
             match record {
-                Record::Opened { at, .. } | Record::Resumed { at } => {
-                    self.elapsed_before += life.map_or(0.0, |(from, to)| seconds_between(from, to));
-                    life = Some((at, at));
+                Record::Opened { header, .. } => config = Some(header.config),
+                Record::Settings { config: new, .. } => {
+                    config = Some(new);
+                    self.void_decisions();
                 }
-                Record::Started { at, .. } => life = life.map(|(from, _)| (from, at)),
-                Record::Happened { at, key, index, .. } => {
-                    life = life.map(|(from, _)| (from, at));
+                Record::Resumed { .. } | Record::Started { .. } | Record::Abandoned { .. } => {}
+                Record::Decided { key, decision, .. } => {
+                    self.decisions.insert(key, decision);
+                }
+                Record::Happened { key, index, .. } => {
                     self.happened.insert((key, index));
                 }
                 Record::Finished { at, key, input, output } => {
-                    life = life.map(|(from, _)| (from, at));
-                    self.count(&key, &output);
-                    self.done.insert(key, Done { position, at, input, output });
+                    let done = Done { position, at, input, output, provisional: false };
+                    self.done.insert(key, done);
                 }
             }
         }
-        self.elapsed_before += life.map_or(0.0, |(from, to)| seconds_between(from, to));
+        self.elapsed_before += lived(life_began, last);
+        self.tally.count_calls_in_flight();
+        config
     }
 
-    fn count(&mut self, key: &StepKey, output: &Output) {
-        self.finished_steps += 1;
-        self.last_finished = Some(key.clone());
-        if let Some(cost) = output.cost_usd() {
-            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
-        }
+    /// Forgets what was decided by limits that no longer hold. Steps that followed stay on record,
+    /// but are done again where they no longer fit.
+    fn void_decisions(&mut self) {
+        self.decisions.clear();
+        let void = |done: &Done| match &done.output {
+            Output::NotDone { lack } => lack.is_shortage(),
+            Output::Totals { .. } => true,
+            Output::Asked { .. } | Output::Ran { .. } => false,
+        };
+        self.done.retain(|_, done| !void(done));
+        self.done.values_mut().for_each(|done| done.provisional = true);
+    }
+
+    fn must_fit(&self, key: &StepKey) -> bool {
+        self.on_change == OnChange::Stop && self.done.get(key).is_some_and(|done| !done.provisional)
     }
 
     fn diverged(&self, key: &StepKey) -> Error {
@@ -290,7 +385,7 @@ impl State {
     }
 }
 
-/// What the first record says.
+/// What the first record says, with the settings that were last in force.
 pub(super) fn read_header(path: &Utf8Path) -> Result<Header, Error> {
     // The format is looked at before anything else is understood: another one may differ in all.
     let first: Option<serde_json::Value> = mle_star_journal::read_first(path)?;
@@ -300,10 +395,22 @@ pub(super) fn read_header(path: &Utf8Path) -> Result<Header, Error> {
         Some(found) => return Err(Error::Format { found, expected: FORMAT }),
         None => return Err(Error::Headless),
     }
-    match serde_json::from_value(first) {
-        Ok(Record::Opened { header, .. }) => Ok(header),
-        Ok(_) | Err(_) => Err(Error::Headless),
+    let Ok(Record::Opened { mut header, .. }) = serde_json::from_value(first) else {
+        return Err(Error::Headless);
+    };
+    let text = fs_err::read(path)?;
+    let settings = text.split(|byte| *byte == b'\n').rev();
+    let mut settings = settings.filter(|line| line.starts_with(br#"{"record":"settings""#));
+    if let Some(Ok(Record::Settings { config, .. })) =
+        settings.next().map(serde_json::from_slice::<Record>)
+    {
+        header.config = config;
     }
+    Ok(header)
+}
+
+fn lived(from: Option<Timestamp>, to: Option<Timestamp>) -> f64 {
+    from.zip(to).map_or(0.0, |(from, to)| seconds_between(from, to))
 }
 
 fn seconds_between(from: Timestamp, to: Timestamp) -> f64 {

@@ -342,6 +342,7 @@ async fn the_result_tells_everything_that_the_phases_gave() {
             phase2: PhaseOutcome::Completed,
             phase3: PhaseOutcome::Skipped,
             finalization: PhaseOutcome::Completed,
+            cut_short: None,
             notes: Vec::new(),
         },
     };
@@ -531,11 +532,15 @@ async fn the_defaults_are_those_of_the_paper_and_a_run_with_them_completes() {
             "max_concurrent_sessions": 4,
             "tool_profile": "minimal",
             "strict_paper_selection": false,
+            "early_submission": true,
             "prompts_dir": null,
         })
     );
     let result = result_of(&world).await;
-    assert_eq!(result.config, PipelineConfig::default());
+    assert_eq!(
+        result.config,
+        PipelineConfig { early_submission: false, ..PipelineConfig::default() }
+    );
     assert_eq!(result.phase1.retrieved_models.len(), 4);
     let attempts = |path: &Phase2Result| {
         path.step_history.iter().map(|step| step.inner_loop_attempts.len()).collect::<Vec<_>>()
@@ -555,6 +560,7 @@ async fn each_setting_can_be_given_alone_and_holds_for_the_whole_run() {
     let expected = PipelineConfig {
         outer_loop_steps: 1,
         max_budget_usd: Some(2.5),
+        early_submission: false,
         ..PipelineConfig::default()
     };
     let result = result_of(&world).await;
@@ -661,7 +667,7 @@ async fn phase_3_waits_for_the_slowest_path() {
     let (first_of_3, _) = span(&world, "phase3/");
     assert!(last_of_0 < last_of_1, "path 1 was to be the slow one");
     assert!(last_of_1 < first_of_3, "Phase 3 did not wait");
-    let ended = |path| Event::PathEnded { path, best: score(0.6), failure: None };
+    let ended = |path| Event::PathEnded { path, best: score(0.6), failure: None, cut_short: false };
     assert_eq!(path_ends(&world), [ended(0), ended(1)]);
 }
 
@@ -728,14 +734,15 @@ async fn a_path_that_fails_takes_no_other_with_it() {
             phase2: PhaseOutcome::Completed,
             phase3: PhaseOutcome::Completed,
             finalization: PhaseOutcome::Completed,
+            cut_short: None,
             notes: vec![format!("path 0 failed: {why}")],
         }
     );
     assert_eq!(
         path_ends(&world),
         [
-            Event::PathEnded { path: 0, best: score(0.5), failure: Some(why) },
-            Event::PathEnded { path: 1, best: score(0.6), failure: None },
+            Event::PathEnded { path: 0, best: score(0.5), failure: Some(why), cut_short: false },
+            Event::PathEnded { path: 1, best: score(0.6), failure: None, cut_short: false },
         ]
     );
 }
@@ -906,7 +913,7 @@ async fn a_path_that_failed_stays_failed_when_the_run_goes_on_later() {
             let failing = Arc::clone(&failing);
             move |call| {
                 let down = failing.load(Ordering::Relaxed) && call.role == "ensembler";
-                down.then(|| Err(AgentError::Unavailable { reason: "overloaded".to_owned() }))
+                down.then(|| Err(AgentError::Unauthorized { reason: "overloaded".to_owned() }))
             }
         });
     world.run().await.unwrap_err();
@@ -988,7 +995,7 @@ async fn whatever_ends_phase_1_is_the_source_of_the_error_and_what_was_done_is_k
 // Agents that cannot be asked.
 
 fn unavailable() -> AgentError {
-    AgentError::Unavailable { reason: "overloaded".to_owned() }
+    AgentError::Unauthorized { reason: "overloaded".to_owned() }
 }
 
 fn unauthorized() -> AgentError {

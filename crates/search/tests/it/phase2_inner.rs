@@ -427,7 +427,12 @@ async fn no_step_begins_before_the_one_before_it_has_ended() {
         .filter_map(|record| match record {
             Record::Started { key, .. } => Some(('>', key.to_string())),
             Record::Finished { key, .. } => Some(('<', key.to_string())),
-            Record::Opened { .. } | Record::Resumed { .. } | Record::Happened { .. } => None,
+            Record::Opened { .. }
+            | Record::Resumed { .. }
+            | Record::Settings { .. }
+            | Record::Decided { .. }
+            | Record::Abandoned { .. }
+            | Record::Happened { .. } => None,
         })
         .collect();
     assert_eq!(steps.len(), 2 * (3 + 4 + 4));
@@ -1052,7 +1057,7 @@ async fn a_loop_in_which_everything_fails_gives_back_what_it_was_given() {
 #[tokio::test]
 async fn an_agent_that_cannot_be_reached_stops_the_loop_and_records_nothing() {
     for (role, steps) in [("planner", 3), ("coder", 4), ("leakage", 5)] {
-        let gone = AgentError::Unavailable { reason: "overloaded".to_owned() };
+        let gone = AgentError::Unauthorized { reason: "overloaded".to_owned() };
         let world = scoring([0.6, 0.7]).on_call(fails(role, 1, gone));
         let run = world.open();
         let error = refine_in(&run.ctx()).await.unwrap_err();

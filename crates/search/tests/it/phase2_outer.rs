@@ -375,7 +375,8 @@ async fn a_study_gets_its_share_of_the_time_and_never_more_than_ten_minutes() {
         ("T=4 K=1 time_limit_seconds=5", 1),
         ("T=1 K=1 time_limit_seconds=9999999 script_timeout_seconds=5000", 600),
     ] {
-        let world = World::new(settings);
+        let mut world = World::new(settings);
+        world.simulated = true;
         refine(&world, &solution(0.5)).await;
         let limits: Vec<_> = studies(&world).into_iter().map(|job| job.time_limit).collect();
         let expected = Duration::from_secs(seconds);
@@ -1219,7 +1220,7 @@ proptest! {
             scores[index(call, "outer")][index(call, "inner")]
                 .map_or_else(|| "no code".to_owned(), |it| fenced(&block(value(it))))
         });
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let result = runtime.block_on(refine(&world, &solution(0.0)));
 
         let mut best = 0.0;

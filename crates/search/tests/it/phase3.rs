@@ -239,7 +239,12 @@ async fn no_step_begins_before_the_one_before_it_has_ended() {
         .filter_map(|record| match record {
             Record::Started { key, .. } => Some(("started", key.to_string())),
             Record::Finished { key, .. } => Some(("finished", key.to_string())),
-            Record::Opened { .. } | Record::Resumed { .. } | Record::Happened { .. } => None,
+            Record::Opened { .. }
+            | Record::Resumed { .. }
+            | Record::Settings { .. }
+            | Record::Decided { .. }
+            | Record::Abandoned { .. }
+            | Record::Happened { .. } => None,
         })
         .collect();
     let one_by_one: Vec<_> = world
@@ -873,7 +878,7 @@ async fn without_the_agent_port_nothing_goes_on() {
     for role in ["ens_planner", "ensembler"] {
         let world = World::new("R=2").on_call(move |call| {
             let reason = "no connection".to_owned();
-            (call.role == role).then_some(Err(AgentError::Unavailable { reason }))
+            (call.role == role).then_some(Err(AgentError::Unauthorized { reason }))
         });
         let run = world.open();
         let error = run_phase3(&run.ctx(), &inputs()).await.unwrap_err();

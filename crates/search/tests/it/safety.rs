@@ -1100,7 +1100,7 @@ async fn a_debugger_that_refuses_costs_all_attempts_but_one_run() {
 #[tokio::test]
 async fn a_safety_agent_that_cannot_be_reached_stops_the_step_and_records_nothing() {
     for role in ["leakage", "data", "debugger"] {
-        let gone = AgentError::Unavailable { reason: "overloaded".to_owned() };
+        let gone = AgentError::Unauthorized { reason: "overloaded".to_owned() };
         let world = World::new("K=1").on_call(failing(role, gone));
         let run = world.open();
         let error = ask(role, &run).await.unwrap_err();

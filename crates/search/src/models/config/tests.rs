@@ -36,6 +36,7 @@ fn the_defaults_are_those_of_the_paper() {
       "max_concurrent_sessions": 4,
       "tool_profile": "minimal",
       "strict_paper_selection": false,
+      "early_submission": true,
       "prompts_dir": null
     }
     "#);

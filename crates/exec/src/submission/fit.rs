@@ -1,0 +1,891 @@
+//! Compares a submission with the task's sample submission.
+//!
+//! [`find_sample`] finds the sample, each file is read once into a [`Table`], and [`compare`] says
+//! what differs in sentences that a model can act on. Both files may hold any bytes and be of any
+//! size; what is read and kept of them is bounded by [`Limits`].
+//!
+//! Deliberately absent: whether predictions are plausible. The sample shows the shape of an
+//! answer, not its values.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Read};
+use std::iter::repeat_n;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use fs_err as fs;
+use serde::{Deserialize, Serialize};
+
+use super::complaint;
+
+/// How many folders below the data folder a sample may be.
+const DEEPEST: usize = 2;
+/// The sample of the one well-known task whose sample is not called one.
+const TITANIC: &str = "gender_submission.csv";
+const SAMPLE: &str = "the sample submission";
+/// How many ids or columns a sentence names.
+const EXAMPLES: usize = 3;
+/// How many columns get a sentence of their own.
+const SENTENCES: usize = 10;
+
+/// How a submission compares with the sample.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fit {
+    /// What makes the submission invalid, one sentence each.
+    pub problems: Vec<String>,
+    /// What is odd but valid, or could not be compared, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+impl Fit {
+    /// Whether there is nothing to say about it.
+    pub fn is_good(&self) -> bool {
+        self.problems.is_empty() && self.warnings.is_empty()
+    }
+}
+
+/// The sample submission in a folder of data: a `.csv` file, at most two folders down, whose name
+/// holds `sample` and `submission` in any case, or else `gender_submission.csv`.
+///
+/// Of several, the shallowest, then the alphabetically first. Hidden files (as macOS leaves them
+/// beside each real one) and links do not count.
+pub fn find_sample(data_dir: &Utf8Path) -> Option<Utf8PathBuf> {
+    let mut titanic = None;
+    let mut folders = vec![data_dir.to_owned()];
+    for _ in 0..=DEEPEST {
+        let (mut named, mut other, mut deeper) = (Vec::new(), Vec::new(), Vec::new());
+        for entry in folders.iter().flat_map(|folder| folder.read_dir_utf8()).flatten().flatten() {
+            let name = entry.file_name().to_ascii_lowercase();
+            let Ok(kind) = entry.file_type() else { continue };
+            if name.starts_with('.') {
+                continue;
+            }
+            if kind.is_dir() {
+                deeper.push(entry.into_path());
+            } else if !kind.is_file() || !name.ends_with(".csv") {
+                continue;
+            } else if name.contains("sample") && name.contains("submission") {
+                named.push(entry.into_path());
+            } else if name == TITANIC {
+                other.push(entry.into_path());
+            }
+        }
+        if let Some(sample) = named.into_iter().min() {
+            return Some(sample);
+        }
+        titanic = titanic.or(other.into_iter().min());
+        folders = deeper;
+    }
+    titanic
+}
+
+/// Compares; problems make a submission invalid, warnings do not.
+///
+/// The first column of the sample holds the ids if its values are unique and it is not the only
+/// column. A sample that cannot be read, or a large file, costs a warning, never a problem.
+pub fn compare_with_sample(submission: &Utf8Path, sample: &Utf8Path) -> Fit {
+    let name = shown(submission.file_name().unwrap_or("the submission"));
+    let sample = match read_file(sample, IdColumn::First) {
+        Ok(table) => table,
+        Err(reason) => return unreadable_sample(&reason),
+    };
+    let ids = sample.columns.first().map_or(IdColumn::First, |name| IdColumn::Named(name));
+    compare(&name, read_file(submission, ids), &sample)
+}
+
+/// What is read and kept of a file.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// Of a file with more cells only the columns and the number of rows are kept.
+    cells: u64,
+    /// Of a larger file only the header is read.
+    bytes: u64,
+    /// The parser holds one record in memory with a word per field, and one unclosed quote makes
+    /// a whole file one record.
+    record_bytes: u64,
+}
+
+const LIMITS: Limits = Limits { cells: 20_000_000, bytes: 1 << 30, record_bytes: 16 << 20 };
+
+/// Where the ids are.
+#[derive(Debug, Clone, Copy)]
+enum IdColumn<'a> {
+    First,
+    Named(&'a str),
+}
+
+/// A file as far as it was read.
+#[derive(Debug)]
+struct Table {
+    columns: Vec<String>,
+    /// `None` if the file is too large to count them.
+    rows: Option<u64>,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// The ids (none if there is no such column) and what each column holds.
+    Whole(Texts, Vec<Column>),
+    TooLarge,
+    /// Rows differ in length; where the first one is.
+    Ragged(String),
+}
+
+/// What is kept of the cells of one column.
+#[derive(Debug, Clone, Default)]
+struct Column {
+    missing: u64,
+    first: String,
+    varies: bool,
+}
+
+impl Column {
+    fn add(&mut self, cell: &str, is_first_row: bool) {
+        if is_first_row {
+            cell.clone_into(&mut self.first);
+        } else if !self.varies {
+            self.varies = cell != self.first;
+        }
+        if is_missing(cell) {
+            self.missing += 1;
+        }
+    }
+}
+
+fn is_missing(cell: &str) -> bool {
+    cell.is_empty() || ["nan", "null", "none", "na"].iter().any(|n| cell.eq_ignore_ascii_case(n))
+}
+
+/// Many short texts in one allocation.
+#[derive(Debug, Default)]
+struct Texts {
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.ends.push(self.text.len());
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &str> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| self.text.get(start..end).unwrap_or_default())
+    }
+}
+
+/// Reads at most so many bytes between two records.
+struct Bounded<R> {
+    inner: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 {
+            return Err(io::Error::other("a record is too long, perhaps a quote is not closed"));
+        }
+        let count = (&mut self.inner).take(self.left).read(buffer)?;
+        self.left = self.left.saturating_sub(count as u64);
+        Ok(count)
+    }
+}
+
+/// Opens only what is known to be a plain file: a pipe never ends, and a link may lead anywhere.
+fn read_file(file: &Utf8Path, ids: IdColumn<'_>) -> Result<Table, String> {
+    let found = match fs::symlink_metadata(file) {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err("there is no such file".to_owned());
+        }
+        Err(error) => return Err(error.to_string()),
+    };
+    if !found.is_file() {
+        return Err("it is not a plain file".to_owned());
+    }
+    let opened = fs::File::open(file).map_err(|error| error.to_string())?;
+    read_table(opened.take(LIMITS.bytes), found.len(), ids, LIMITS)
+}
+
+/// The table in `input`, which is `size` bytes long, or why it is none.
+fn read_table(
+    input: impl Read,
+    size: u64,
+    ids: IdColumn<'_>,
+    limits: Limits,
+) -> Result<Table, String> {
+    let input = Bounded { inner: input, left: limits.record_bytes };
+    let mut builder = csv::ReaderBuilder::new();
+    let mut reader = builder.flexible(true).trim(csv::Trim::All).from_reader(input);
+    let header = reader.headers().map_err(complaint)?;
+    if header.is_empty() {
+        return Err("the file has no header".to_owned());
+    }
+    let columns: Vec<String> = header.iter().map(str::to_owned).collect();
+    if size > limits.bytes {
+        return Ok(Table { columns, rows: None, content: Content::TooLarge });
+    }
+    let id_column = match ids {
+        IdColumn::First => Some(0),
+        IdColumn::Named(name) => columns.iter().position(|column| column == name),
+    };
+
+    let (mut rows, mut cells) = (0, columns.len() as u64);
+    let mut content = Content::Whole(Texts::default(), vec![Column::default(); columns.len()]);
+    let mut record = csv::StringRecord::new();
+    loop {
+        reader.get_mut().left = limits.record_bytes;
+        if !reader.read_record(&mut record).map_err(complaint)? {
+            break;
+        }
+        cells += record.len() as u64;
+        if record.len() != columns.len() && !matches!(content, Content::Ragged(_)) {
+            let line = record.position().map_or(1, csv::Position::line);
+            let (fields, expected) = (counted(record.len() as u64, "field"), columns.len());
+            content = Content::Ragged(format!(
+                "the record at line {line} has {fields}, the header has {expected}"
+            ));
+        }
+        if let Content::Whole(ids, stats) = &mut content {
+            if let Some(id) = id_column.and_then(|column| record.get(column)) {
+                ids.push(id);
+            }
+            for (column, cell) in stats.iter_mut().zip(&record) {
+                column.add(cell, rows == 0);
+            }
+            if cells > limits.cells {
+                content = Content::TooLarge;
+            }
+        }
+        rows += 1;
+    }
+    Ok(Table { columns, rows: Some(rows), content })
+}
+
+fn unreadable_sample(reason: &str) -> Fit {
+    let warning = format!("{SAMPLE} cannot be read, so nothing was compared: {reason}");
+    Fit { problems: Vec::new(), warnings: vec![warning] }
+}
+
+/// Compares what was read of the submission called `name`, or why it could not be read.
+fn compare(name: &str, submission: Result<Table, String>, sample: &Table) -> Fit {
+    if let Content::Ragged(reason) = &sample.content {
+        return unreadable_sample(reason);
+    }
+    let mut fit = Fit::default();
+    let submission = match submission {
+        Ok(table) => table,
+        Err(reason) => {
+            fit.problems.push(format!("{name} cannot be read: {reason}"));
+            return fit;
+        }
+    };
+    let pairs = compare_columns(name, &submission, sample, &mut fit);
+    compare_rows(name, &submission, sample, &mut fit);
+    if let Content::Ragged(reason) = &submission.content {
+        fit.problems.push(format!("{name} has rows of different lengths: {reason}"));
+    }
+    for (which, table) in [(name, &submission), (SAMPLE, sample)] {
+        if matches!(table.content, Content::TooLarge) {
+            let rest = if table.rows.is_some() { "columns and row count" } else { "columns" };
+            fit.warnings.push(format!("{which} is very large, so only its {rest} were compared"));
+        }
+    }
+    if let (Content::Whole(ids, stats), Content::Whole(sample_ids, sample_stats)) =
+        (&submission.content, &sample.content)
+    {
+        // The only column of a sample holds predictions, however unique they are.
+        if sample.columns.len() > 1 && sample.rows != Some(0) && pairs.first() != Some(&None) {
+            compare_ids(name, ids, sample_ids, &mut fit);
+        }
+        let stats: Vec<_> = pairs.iter().map(|pair| pair.and_then(|at| stats.get(at))).collect();
+        let columns: Vec<Compared<'_>> = (sample.columns.iter().zip(stats).zip(sample_stats))
+            .filter_map(|((column, here), sample)| Some((column.as_str(), here?, sample)))
+            .collect();
+        compare_missing(name, &columns, &mut fit);
+        if submission.rows > Some(1) {
+            let id = if sample.columns.len() > 1 { sample.columns.first() } else { None };
+            find_constants(name, &columns, id, &mut fit);
+        }
+    }
+    fit
+}
+
+/// The name of a column, what the submission holds there, and what the sample does.
+type Compared<'a> = (&'a str, &'a Column, &'a Column);
+
+/// Where the submission has each column of the sample.
+fn compare_columns(
+    name: &str,
+    submission: &Table,
+    sample: &Table,
+    fit: &mut Fit,
+) -> Vec<Option<usize>> {
+    let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (place, column) in submission.columns.iter().enumerate().rev() {
+        places.entry(column).or_default().push(place); // reversed, so that `pop` is the first
+    }
+    let pairs: Vec<Option<usize>> = (sample.columns.iter())
+        .map(|column| places.get_mut(column.as_str()).and_then(Vec::pop))
+        .collect();
+
+    let lacking = sample.columns.iter().zip(&pairs).filter(|(_, pair)| pair.is_none());
+    let lacking: Vec<&str> = lacking.map(|(column, _)| column.as_str()).collect();
+    if !lacking.is_empty() {
+        let (count, columns) = (counted(lacking.len() as u64, "column"), examples(&lacking));
+        fit.problems.push(format!("{name} lacks {count} of {SAMPLE}: {columns}"));
+    }
+    let paired: HashSet<usize> = pairs.iter().flatten().copied().collect();
+    let unexpected: Vec<&str> = (submission.columns.iter().enumerate())
+        .filter(|(place, _)| !paired.contains(place))
+        .map(|(_, column)| column.as_str())
+        .collect();
+    if !unexpected.is_empty() {
+        let (count, columns) = (counted(unexpected.len() as u64, "column"), examples(&unexpected));
+        fit.problems.push(format!("{name} has {count} that {SAMPLE} does not have: {columns}"));
+    }
+    if !pairs.iter().flatten().is_sorted() {
+        let order: Vec<&str> = sample.columns.iter().map(String::as_str).collect();
+        let order = examples(&order);
+        fit.warnings
+            .push(format!("{name} has its columns in another order than {SAMPLE}: {order}"));
+    }
+    pairs
+}
+
+fn compare_rows(name: &str, submission: &Table, sample: &Table, fit: &mut Fit) {
+    let (Some(rows), Some(expected)) = (submission.rows, sample.rows) else { return };
+    if expected == 0 {
+        fit.warnings.push(format!("{SAMPLE} has no rows, so rows and ids were not compared"));
+    } else if rows != expected {
+        let rows = counted(rows, "row");
+        fit.problems.push(format!("{name} has {rows}, {SAMPLE} has {expected}"));
+    }
+}
+
+/// How two ids are the same.
+#[derive(Debug, Clone, Copy)]
+enum Same {
+    /// As numbers where they are numbers, else as text.
+    Value,
+    Text,
+}
+
+impl Same {
+    fn key(self, id: &str) -> Cow<'_, str> {
+        match self {
+            Self::Value => canonical(id).map_or(Cow::Borrowed(id), Cow::Owned),
+            Self::Text => Cow::Borrowed(id),
+        }
+    }
+}
+
+fn compare_ids(name: &str, ids: &Texts, sample: &Texts, fit: &mut Fit) {
+    // A sample that tells `7` from `007` means it.
+    let by_value = unique(sample, Same::Value).map(|expected| (Same::Value, expected));
+    let by_text = || unique(sample, Same::Text).map(|expected| (Same::Text, expected));
+    let Some((same, mut expected)) = by_value.or_else(by_text) else { return };
+
+    let (mut unexpected, mut repeated) = (Few::default(), Few::default());
+    let mut strangers = HashSet::new();
+    for id in ids.iter() {
+        let key = same.key(id);
+        let is_repeated = if let Some(seen) = expected.get_mut(&key) {
+            std::mem::replace(seen, true)
+        } else {
+            let is_new = strangers.insert(key);
+            if is_new {
+                unexpected.add(id);
+            }
+            !is_new
+        };
+        if is_repeated {
+            repeated.add(id);
+        }
+    }
+    let mut lacking = Few::default();
+    for id in sample.iter() {
+        if expected.get(&same.key(id)) == Some(&false) {
+            lacking.add(id);
+        }
+    }
+
+    if let Some((count, such_as)) = lacking.told("id") {
+        fit.problems.push(format!("{name} lacks {count} of {SAMPLE}, such as {such_as}"));
+    }
+    if let Some((count, such_as)) = unexpected.told("id") {
+        let such = format!("{name} has {count} not found in {SAMPLE}, such as {such_as}");
+        fit.problems.push(such);
+    }
+    if let Some((count, such_as)) = repeated.told("row") {
+        let such = format!("{name} has {count} with the id of an earlier row, such as {such_as}");
+        fit.problems.push(such);
+    }
+}
+
+/// The ids, none of them seen yet, if no two are the same.
+fn unique(ids: &Texts, same: Same) -> Option<HashMap<Cow<'_, str>, bool>> {
+    let mut unique = HashMap::with_capacity(ids.ends.len());
+    for id in ids.iter() {
+        if unique.insert(same.key(id), false).is_some() {
+            return None;
+        }
+    }
+    Some(unique)
+}
+
+/// A decimal number in its shortest form without exponent, if `text` is one and is not that yet.
+///
+/// Not by way of a float: ids of 17 digits and more would become each other.
+fn canonical(text: &str) -> Option<String> {
+    const LARGEST_EXPONENT: u32 = 40;
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_digits(text) && !text.starts_with('0') {
+        return None;
+    }
+    let (sign, number) = match text.strip_prefix('-') {
+        Some(number) => ("-", number),
+        None => ("", text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (mantissa, exponent) = match number.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (number, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let has_digits = !whole.is_empty() || !fraction.is_empty();
+    if !has_digits || !is_digits(whole) || !is_digits(fraction) {
+        return None;
+    }
+    if exponent.unsigned_abs() > LARGEST_EXPONENT {
+        return None;
+    }
+
+    let shift = exponent.unsigned_abs() as usize;
+    let zeros: String = repeat_n('0', shift).collect();
+    let (digits, point) = if exponent < 0 {
+        (format!("{zeros}{whole}{fraction}"), whole.len())
+    } else {
+        (format!("{whole}{fraction}{zeros}"), whole.len() + shift)
+    };
+    let (whole, fraction) = digits.split_at_checked(point)?;
+    let (whole, fraction) = (whole.trim_start_matches('0'), fraction.trim_end_matches('0'));
+    Some(match (whole, fraction) {
+        ("", "") => "0".to_owned(),
+        ("", fraction) => format!("{sign}0.{fraction}"),
+        (whole, "") => format!("{sign}{whole}"),
+        (whole, fraction) => format!("{sign}{whole}.{fraction}"),
+    })
+}
+
+fn compare_missing(name: &str, columns: &[Compared<'_>], fit: &mut Fit) {
+    let bad = columns.iter().filter(|(_, here, sample)| here.missing > 0 && sample.missing == 0);
+    let sentences = bad.map(|(column, here, _)| {
+        let (column, count) = (quoted(column), counted(here.missing, "missing value"));
+        format!("the column {column} of {name} has {count}, {SAMPLE} has none there")
+    });
+    fit.problems.extend(capped(sentences, "with missing values"));
+}
+
+fn find_constants(name: &str, columns: &[Compared<'_>], id: Option<&String>, fit: &mut Fit) {
+    let predictions = columns.iter().filter(|(column, ..)| id.is_none_or(|id| id != column));
+    let sentences = predictions.filter(|(_, here, _)| !here.varies).map(|(column, here, _)| {
+        let (column, value) = (quoted(column), quoted(&here.first));
+        format!("the column {column} of {name} has the same value {value} in every row")
+    });
+    fit.warnings.extend(capped(sentences, "with one constant value"));
+}
+
+/// The first sentences, and one for the others.
+fn capped(mut sentences: impl Iterator<Item = String>, what: &str) -> Vec<String> {
+    let mut kept: Vec<String> = sentences.by_ref().take(SENTENCES).collect();
+    let others = sentences.count() as u64;
+    if others > 0 {
+        kept.push(format!("there are {others} more columns {what}"));
+    }
+    kept
+}
+
+/// How many there are, and the first few of them.
+#[derive(Debug, Default)]
+struct Few<'a> {
+    count: u64,
+    first: Vec<&'a str>,
+}
+
+impl<'a> Few<'a> {
+    fn add(&mut self, text: &'a str) {
+        self.count += 1;
+        if self.first.len() < EXAMPLES {
+            self.first.push(text);
+        }
+    }
+
+    fn told(&self, what: &str) -> Option<(String, String)> {
+        (self.count > 0).then(|| (counted(self.count, what), examples(&self.first)))
+    }
+}
+
+fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+fn examples(texts: &[&str]) -> String {
+    let shown: Vec<String> = texts.iter().take(EXAMPLES).map(|text| quoted(text)).collect();
+    let more = if texts.len() > EXAMPLES { ", …" } else { "" };
+    format!("{}{more}", shown.join(", "))
+}
+
+fn quoted(text: &str) -> String {
+    format!("`{}`", shown(text))
+}
+
+/// One short line, whatever the file holds.
+fn shown(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    let mut line: String = text.chars().take(LONGEST).map(clean).collect();
+    if text.chars().nth(LONGEST).is_some() {
+        line.push('…');
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: Limits = Limits { cells: 12, bytes: 200, record_bytes: 50 };
+
+    fn folder() -> (tempfile::TempDir, Utf8PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Utf8PathBuf::from_path_buf(dir.path().to_owned()).unwrap();
+        (dir, folder)
+    }
+
+    fn fit_within(limits: Limits, submission: &[u8], sample: &[u8]) -> Fit {
+        let read = |bytes: &[u8], ids| read_table(bytes, bytes.len() as u64, ids, limits);
+        match read(sample, IdColumn::First) {
+            Ok(sample) => {
+                let ids = IdColumn::Named(&sample.columns[0]);
+                compare("submission.csv", read(submission, ids), &sample)
+            }
+            Err(reason) => unreadable_sample(&reason),
+        }
+    }
+
+    fn fit(submission: impl AsRef<[u8]>, sample: impl AsRef<[u8]>) -> Fit {
+        fit_within(LIMITS, submission.as_ref(), sample.as_ref())
+    }
+
+    fn problems(sentences: &[&str]) -> Fit {
+        let problems = sentences.iter().map(|&sentence| sentence.to_owned()).collect();
+        Fit { problems, warnings: Vec::new() }
+    }
+
+    fn warnings(sentences: &[&str]) -> Fit {
+        Fit { problems: Vec::new(), warnings: problems(sentences).problems }
+    }
+
+    #[test]
+    fn rows_may_be_in_any_order_and_files_written_in_any_style() {
+        let sample = "id,y\n1,0\n2,0\n3,0\n";
+        assert!(fit("id,y\n3,0.1\n1,0.2\n2,0.1\n", sample).is_good());
+        let styled = b"\xEF\xBB\xBF\"id\", y\r\n 3 ,\"a\r\nb\"\r\n\"1\",c\r\n2,d";
+        assert_eq!(fit(styled, sample), Fit::default());
+        let quoted = "id,y\n\"a\nb\",1\n\"c,d\",2\n";
+        assert_eq!(fit(quoted, quoted), Fit::default());
+    }
+
+    #[test]
+    fn ids_are_the_same_by_text_or_by_value() {
+        let sample = "id,y\n1,0\n20,0\n-3,0\nx1,0\n";
+        assert!(fit("id,y\n1.0,1\n2e+01,2\n-3.00,3\nx1,4\n", sample).is_good());
+        let expected = problems(&[
+            "submission.csv lacks 1 id of the sample submission, such as `x1`",
+            "submission.csv has 1 id not found in the sample submission, such as `x1.0`",
+        ]);
+        assert_eq!(fit("id,y\n1,1\n20,2\n-3,3\nx1.0,4\n", sample), expected);
+    }
+
+    #[test]
+    fn ids_that_differ_only_as_text_or_beyond_a_float_stay_apart() {
+        let padded = "id,y\n7,0\n007,1\n";
+        assert!(fit(padded, padded).is_good());
+        let expected = problems(&[
+            "submission.csv lacks 1 id of the sample submission, such as `007`",
+            "submission.csv has 1 id not found in the sample submission, such as `7.0`",
+        ]);
+        assert_eq!(fit("id,y\n7,0\n7.0,1\n", padded), expected);
+        let long = "id,y\n9007199254740992,0\n9007199254740993,1\n";
+        assert!(fit(long, long).is_good());
+    }
+
+    #[test]
+    fn a_number_has_one_shortest_form() {
+        for text in ["10", "10.0", "+10", "010", "1e1", "1.0E+1", "100e-1", "10."] {
+            assert_eq!(Same::Value.key(text), "10", "{text}");
+        }
+        for text in ["-0.5", "-.5", "-5e-1", "-0.50", "-00.5"] {
+            assert_eq!(Same::Value.key(text), "-0.5", "{text}");
+        }
+        for text in ["0", "-0", "0.0", "0e5", ".0"] {
+            assert_eq!(Same::Value.key(text), "0", "{text}");
+        }
+        for text in ["", "-", ".", "e5", "1e", "1e999", "inf", "nan", "1_0", "1.2.3", "0x1", "１"]
+        {
+            assert_eq!(Same::Value.key(text), text);
+        }
+    }
+
+    #[test]
+    fn other_ids_are_counted_with_examples() {
+        let sample = "id,y\n1,0\n2,0\n3,0\n4,0\n5,0\n";
+        let expected = problems(&[
+            "submission.csv lacks 4 ids of the sample submission, such as `2`, `3`, `4`",
+            "submission.csv has 2 ids not found in the sample submission, such as `8`, `9`",
+            "submission.csv has 2 rows with the id of an earlier row, such as `1.0`, `9`",
+        ]);
+        assert_eq!(fit("id,y\n1,1\n1.0,2\n8,3\n9,4\n9,5\n", sample), expected);
+    }
+
+    #[test]
+    fn a_first_column_that_repeats_itself_or_stands_alone_holds_no_ids() {
+        assert!(fit("shop,y\n1,1\n1,2\n", "shop,y\n2,0\n2,0\n").is_good());
+        assert!(fit("y\n0.1\n0.2\n", "y\n1\n2\n").is_good());
+    }
+
+    #[test]
+    fn another_number_of_rows_is_a_problem() {
+        let sample = "shop,y\n1,0\n1,0\n1,0\n1,0\n1,0\n";
+        let expected = problems(&["submission.csv has 3 rows, the sample submission has 5"]);
+        assert_eq!(fit("shop,y\n1,1\n1,2\n1,3\n", sample), expected);
+        let expected = problems(&["submission.csv has 1 row, the sample submission has 5"]);
+        assert_eq!(fit("shop,y\n1,1\n", sample), expected);
+    }
+
+    #[test]
+    fn other_columns_are_a_problem_and_another_order_is_not() {
+        let sample = "id,a,b,c,d,e\n1,0,0,0,0,0\n";
+        let expected = problems(&[
+            "submission.csv lacks 4 columns of the sample submission: `b`, `c`, `d`, …",
+            "submission.csv has 1 column that the sample submission does not have: `Unnamed: 0`",
+        ]);
+        assert_eq!(fit("Unnamed: 0,id,a\n0,1,2\n", sample), expected);
+        let expected = warnings(&["submission.csv has its columns in another order than the \
+             sample submission: `id`, `y`"]);
+        assert_eq!(fit("y,id\n5,1\n6,2\n", "id,y\n1,0\n2,0\n"), expected);
+    }
+
+    #[test]
+    fn missing_values_are_a_problem_where_the_sample_has_none() {
+        let sample = "id,y,z\n1,0,\n2,0,0\n3,0,0\n4,0,0\n5,0,0\n";
+        let expected = problems(&[
+            "the column `y` of submission.csv has 4 missing values, the sample submission has none \
+             there",
+        ]);
+        assert_eq!(fit("id,y,z\n1,,1\n2, NaN,2\n3,None,\n4,null,\n5,1,na\n", sample), expected);
+    }
+
+    #[test]
+    fn many_bad_columns_make_few_sentences() {
+        let line = |cell: &str| vec![cell; 100].join(",");
+        let names: Vec<String> = (0..100).map(|n| format!("c{n}")).collect();
+        let table = |cell: &str| format!("id,{}\n1,{}\n", names.join(","), line(cell));
+        let fit = fit(table("nan"), table("0"));
+        assert_eq!(fit.problems.len(), SENTENCES + 1);
+        assert_eq!(fit.problems[SENTENCES], "there are 90 more columns with missing values");
+    }
+
+    #[test]
+    fn a_constant_prediction_is_a_warning() {
+        let sample = "id,y\n1,0\n2,0\n";
+        let expected =
+            warnings(&["the column `y` of submission.csv has the same value `0.5` in every row"]);
+        assert_eq!(fit("id,y\n1,0.5\n2,0.5\n", sample), expected);
+        assert!(fit("id,y\n1,0.5\n", "id,y\n1,0\n").is_good());
+    }
+
+    #[test]
+    fn a_submission_that_is_no_table_is_a_problem() {
+        let sample = "id,y\n1,0\n2,0\n";
+        let ragged = "submission.csv has rows of different lengths: the record at line 3 has 1 \
+                      field, the header has 2";
+        assert_eq!(fit("id,y\n1,1\n2\n", sample), problems(&[ragged]));
+        let text = "submission.csv cannot be read: the record at line 2 is not UTF-8";
+        assert_eq!(fit(b"id,y\n1,\xFF\n", sample), problems(&[text]));
+        let empty = "submission.csv cannot be read: the file has no header";
+        assert_eq!(fit("", sample), problems(&[empty]));
+    }
+
+    #[test]
+    fn a_sample_that_is_no_table_is_one_warning() {
+        for (sample, reason) in [
+            (&b""[..], "the file has no header"),
+            (b"id\n\xFF\n", "the record at line 2 is not UTF-8"),
+            (b"id,y\n1,2,3\n", "the record at line 2 has 3 fields, the header has 2"),
+        ] {
+            let expected = "the sample submission cannot be read, so nothing was compared: ";
+            assert_eq!(fit("", sample), warnings(&[&format!("{expected}{reason}")]));
+        }
+        let expected = "the sample submission has no rows, so rows and ids were not compared";
+        assert_eq!(fit("id,y\n1,2\n3,4\n", "id,y\n"), warnings(&[expected]));
+    }
+
+    #[test]
+    fn many_cells_leave_columns_and_rows_to_compare() {
+        let sample = b"id,y\n1,0\n2,0\n3,0\n";
+        let expected = Fit {
+            problems: vec!["submission.csv has 6 rows, the sample submission has 3".to_owned()],
+            warnings: vec![
+                "submission.csv is very large, so only its columns and row count were compared"
+                    .to_owned(),
+            ],
+        };
+        assert_eq!(fit_within(SMALL, b"id,y\n1,\n1,\n1,\n1,\n1,\n1,\n", sample), expected);
+    }
+
+    #[test]
+    fn many_bytes_leave_columns_to_compare() {
+        let large = format!("id,y\n{}", "1,0\n".repeat(60));
+        let expected = Fit {
+            problems: problems(&["submission.csv lacks 1 column of the sample submission: `y`"])
+                .problems,
+            warnings: vec![
+                "the sample submission is very large, so only its columns were compared".to_owned(),
+            ],
+        };
+        assert_eq!(fit_within(SMALL, b"id\n1\n", large.as_bytes()), expected);
+    }
+
+    #[test]
+    fn a_quote_left_open_does_not_fill_the_memory() {
+        let open = format!("id,y\n1,\"{}", "2,0\n".repeat(40));
+        let expected = "submission.csv cannot be read: a record is too long, perhaps a quote is \
+                        not closed";
+        let fit = fit_within(SMALL, open.as_bytes(), b"id,y\n1,0\n");
+        assert_eq!(fit, problems(&[expected]));
+    }
+
+    #[test]
+    fn a_sentence_stays_one_short_line() {
+        let sample = format!("id,y\n\"a\n{}\",0\n", "b".repeat(1000));
+        let fit = fit("id,y\n1,0\n", sample);
+        let shown = format!("`a {}…`", "b".repeat(58));
+        assert!(fit.problems[0].ends_with(&shown), "{}", fit.problems[0]);
+    }
+
+    /// Pieces that mean something to a parser, in an order that means nothing.
+    fn nonsense(state: &mut u64) -> Vec<u8> {
+        const PIECES: [&[u8]; 24] = [
+            b"id",
+            b"y",
+            b",",
+            b",",
+            b",",
+            b"\n",
+            b"\n",
+            b"\r\n",
+            b"\r",
+            b"\"",
+            b"\"\"",
+            b" ",
+            b"1",
+            b"1.0",
+            b"0",
+            b"-",
+            b"e9",
+            b".",
+            b"nan",
+            b"\xFF",
+            b"\xEF\xBB\xBF",
+            b"\0",
+            "é".as_bytes(),
+            b"\xC3",
+        ];
+        let mut draw = |below: u64| {
+            *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
+            (*state >> 33) % below
+        };
+        let header: &[u8] = if draw(4) == 0 { b"" } else { b"id,y\n" };
+        let readable = draw(4) > 0; // mostly, so that not every file ends at its first bad byte
+        let kinds = if readable { 19 } else { PIECES.len() as u64 };
+        let length = draw(40);
+        let pieces = (0..length).flat_map(|_| PIECES[draw(kinds) as usize].to_vec());
+        header.iter().copied().chain(pieces).collect()
+    }
+
+    #[test]
+    fn any_bytes_compare_without_panic_and_equal_files_without_problems() {
+        let mut state = 1;
+        for _ in 0..2_000 {
+            let (submission, sample) = (nonsense(&mut state), nonsense(&mut state));
+            for limits in [LIMITS, SMALL] {
+                fit_within(limits, &submission, &sample);
+                let same = fit_within(limits, &sample, &sample);
+                assert_eq!(same.problems, [""; 0], "{:?}", sample.escape_ascii().to_string());
+            }
+        }
+    }
+
+    #[test]
+    fn only_plain_files_are_opened() {
+        let (_dir, folder) = folder();
+        let (file, link) = (folder.join("sample.csv"), folder.join("submission.csv"));
+        fs::write(&file, "id,y\n1,0\n").unwrap();
+        assert!(compare_with_sample(&file, &file).is_good());
+
+        let absent = problems(&["submission.csv cannot be read: there is no such file"]);
+        assert_eq!(compare_with_sample(&link, &file), absent);
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let refused = problems(&["submission.csv cannot be read: it is not a plain file"]);
+        assert_eq!(compare_with_sample(&link, &file), refused);
+        assert_eq!(compare_with_sample(&file, &folder).problems, [""; 0]);
+        assert_eq!(compare_with_sample(&file, &folder).warnings.len(), 1);
+    }
+
+    #[test]
+    fn a_pipe_is_never_waited_for() {
+        let (_dir, folder) = folder();
+        let (file, pipe) = (folder.join("sample.csv"), folder.join("submission.csv"));
+        fs::write(&file, "id,y\n1,0\n").unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let refused = problems(&["submission.csv cannot be read: it is not a plain file"]);
+        assert_eq!(compare_with_sample(&pipe, &file), refused);
+        assert_eq!(compare_with_sample(&file, &pipe).warnings.len(), 1);
+    }
+
+    #[test]
+    fn the_sample_is_the_shallowest_then_the_first_by_name() {
+        let (_dir, folder) = folder();
+        let put = |name: &str| {
+            let file = folder.join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "id\n").unwrap();
+        };
+        let found = || Some(find_sample(&folder)?.strip_prefix(&folder).unwrap().to_string());
+
+        for name in
+            ["train.csv", "submission.csv", "sample_submission.txt", "a/b/c/sample_submission.csv"]
+        {
+            put(name);
+        }
+        put("._sample_submission.csv");
+        fs::create_dir(folder.join("sample_submission.csv")).unwrap();
+        std::os::unix::fs::symlink("train.csv", folder.join("a_sample_submission.csv")).unwrap();
+        assert_eq!(found(), None);
+        for name in [
+            "gender_submission.csv",
+            "x/y/SampleSubmission.csv",
+            "a/b/sample-submission-v2.CSV",
+            "x/sampleSubmission.csv",
+            "stage2_sample_submission.csv",
+            "sample_submission_1.csv",
+        ] {
+            put(name);
+            assert_eq!(found().as_deref(), Some(name));
+        }
+        assert_eq!(find_sample(&folder.join("absent")), None);
+    }
+}

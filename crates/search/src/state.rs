@@ -1,0 +1,245 @@
+//! The state of a run, which can be asked for at any time while it runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::evaluate::Purpose;
+use crate::event::{Decision, Event, Lack, Output, Phase, Record};
+use crate::models::{MetricDirection, Score, is_improvement_or_equal};
+use crate::step::StepKey;
+use crate::summary::{Costs, Durations};
+
+/// Where a run is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PipelineState {
+    /// The phase.
+    pub current_phase: CurrentPhase,
+    /// Running time so far.
+    pub elapsed_seconds: f64,
+    /// What it has spent, calls in flight at a kill included.
+    pub accumulated_cost_usd: f64,
+    /// One per path.
+    pub phase2_path_statuses: Vec<PathStatus>,
+    /// The best validation score of any script.
+    pub best_score_so_far: Option<Score>,
+    /// Calls that were answered.
+    pub agent_call_count: usize,
+}
+
+/// The phase a run is in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names of the specification")]
+pub enum CurrentPhase {
+    #[default]
+    Init,
+    Phase1,
+    Phase2,
+    Phase3,
+    Finalization,
+    Complete,
+}
+
+/// How a path is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names of the specification")]
+pub enum PathStatus {
+    Running,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+/// What is summed up of the records as they come.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tally {
+    pub(crate) finished_steps: usize,
+    pub(crate) last_finished: Option<String>,
+    pub(crate) costs: Costs,
+    pub(crate) durations: Durations,
+    /// Whether any agent has said what it costs.
+    costs_known: bool,
+    agent_calls: usize,
+    priced_calls: BTreeMap<String, usize>,
+    /// Agent calls that were begun and not finished in the current life.
+    in_flight: BTreeSet<String>,
+    /// Agent calls that were in flight when a life ended, by role.
+    cut_off: Vec<String>,
+    /// What was lacking, and where.
+    shortages: Vec<(StepKey, Lack)>,
+    phase: CurrentPhase,
+    phase_began: f64,
+    paths: Vec<PathStatus>,
+    parallel: usize,
+    best: Option<Score>,
+    direction: Option<MetricDirection>,
+}
+
+impl Tally {
+    /// Takes a record into account that was written after so many seconds of running.
+    pub(crate) fn note(&mut self, record: &Record, running: f64) {
+        match record {
+            Record::Opened { header, .. } => {
+                self.direction = Some(header.task.metric_direction);
+                self.parallel = header.config.num_parallel_solutions;
+            }
+            Record::Resumed { .. } => self.end_of_life(),
+            Record::Settings { .. } => self.shortages.clear(),
+            Record::Decided { key, decision, .. } => {
+                if let Decision::CutShort(lack) = decision {
+                    self.shortages.push((key.clone(), lack.clone()));
+                }
+            }
+            Record::Started { key, .. } => {
+                let role = key.as_str().rsplit('/').next().unwrap_or_default();
+                if role != "run" && role != "totals" {
+                    self.in_flight.insert(key.to_string());
+                }
+            }
+            Record::Abandoned { key, .. } => {
+                self.in_flight.remove(key.as_str());
+            }
+            Record::Finished { key, output, .. } => {
+                self.in_flight.remove(key.as_str());
+                if let Output::NotDone { lack } = output
+                    && lack.is_shortage()
+                {
+                    self.shortages.push((key.clone(), lack.clone()));
+                }
+                self.finish(key.as_str(), output);
+            }
+            Record::Happened { event, .. } => self.happen(event, running),
+        }
+    }
+
+    fn finish(&mut self, key: &str, output: &Output) {
+        self.finished_steps += 1;
+        self.last_finished = Some(key.to_owned());
+        match output {
+            Output::Asked { reply, .. } => {
+                self.agent_calls += 1;
+                if let Some(cost) = reply.cost_usd {
+                    self.costs_known = true;
+                    self.costs.book(key, cost);
+                    let role = key.rsplit('/').next().unwrap_or_default().to_owned();
+                    *self.priced_calls.entry(role).or_default() += 1;
+                }
+            }
+            Output::Totals { .. } => self.phase = CurrentPhase::Complete,
+            Output::Ran { .. } | Output::NotDone { .. } => {}
+        }
+    }
+
+    fn happen(&mut self, event: &Event, running: f64) {
+        match event {
+            Event::PhaseStarted { phase } => {
+                self.phase_began = running;
+                self.phase = match phase {
+                    Phase::Phase1 => CurrentPhase::Phase1,
+                    Phase::Phase2 => CurrentPhase::Phase2,
+                    Phase::Phase3 => CurrentPhase::Phase3,
+                    Phase::Finalization => CurrentPhase::Finalization,
+                };
+                if *phase == Phase::Phase2 {
+                    self.paths = vec![PathStatus::Running; self.parallel];
+                }
+            }
+            Event::PhaseEnded { phase, .. } => {
+                self.durations.book(*phase, running - self.phase_began);
+            }
+            Event::PathEnded { path, failure, cut_short, .. } => {
+                if let Some(status) = self.paths.get_mut(*path) {
+                    *status = match (failure, cut_short) {
+                        (Some(_), _) => PathStatus::Failed,
+                        (None, true) => PathStatus::Cancelled,
+                        (None, false) => PathStatus::Completed,
+                    };
+                }
+            }
+            Event::Evaluated { purpose: Purpose::Validation, score: Some(score), .. } => {
+                let better = match (self.best, self.direction) {
+                    (Some(best), Some(direction)) => {
+                        is_improvement_or_equal(*score, best, direction)
+                    }
+                    _ => true,
+                };
+                if better {
+                    self.best = Some(*score);
+                }
+            }
+            Event::Evaluated { .. }
+            | Event::Retrieved { .. }
+            | Event::Merged { .. }
+            | Event::LeakageChecked { .. }
+            | Event::DataUsageChecked { .. }
+            | Event::Refined { .. }
+            | Event::OuterStepSkipped { .. }
+            | Event::OuterStepEnded { .. }
+            | Event::Ensembled { .. }
+            | Event::Selected { .. }
+            | Event::CutShort { .. }
+            | Event::Waiting { .. }
+            | Event::Published { .. }
+            | Event::Summarized { .. }
+            | Event::Submitted { .. }
+            | Event::Warned { .. } => {}
+        }
+    }
+
+    /// What was lacking first at `key` or inside of it.
+    pub(crate) fn lacked(&self, key: &StepKey) -> Option<&Lack> {
+        let mut shortages = self.shortages.iter();
+        shortages.find(|(at, _)| key.as_str().is_empty() || at.is_within(key)).map(|(_, it)| it)
+    }
+
+    fn end_of_life(&mut self) {
+        self.cut_off.extend(std::mem::take(&mut self.in_flight));
+    }
+
+    /// Books what calls are taken to have cost that were in flight when an earlier life ended:
+    /// what their role costs on average. They were paid for, and their bill was never seen.
+    pub(crate) fn count_calls_in_flight(&mut self) {
+        self.end_of_life();
+        let calls: usize = self.priced_calls.values().sum();
+        let average = |total: f64, calls: usize| {
+            u32::try_from(calls).ok().filter(|it| *it > 0).map(|it| total / f64::from(it))
+        };
+        let overall = average(self.costs.total_cost_usd, calls).unwrap_or(0.0);
+        let estimates: Vec<(String, f64)> = std::mem::take(&mut self.cut_off)
+            .into_iter()
+            .map(|key| {
+                let role = key.rsplit('/').next().unwrap_or_default();
+                let paid = self.costs.per_role_cost_usd.get(role).copied().unwrap_or(0.0);
+                let calls = self.priced_calls.get(role).copied().unwrap_or(0);
+                let estimate = average(paid, calls).unwrap_or(overall);
+                (key, estimate)
+            })
+            .collect();
+        for (key, estimate) in estimates {
+            self.costs.book(&key, estimate);
+            self.costs.estimated_cost_usd += estimate;
+        }
+    }
+
+    pub(crate) fn spent(&self) -> f64 {
+        self.costs.total_cost_usd
+    }
+
+    /// What was spent; `None` if no agent has said what it costs.
+    pub(crate) fn cost_usd(&self) -> Option<f64> {
+        self.costs_known.then_some(self.costs.total_cost_usd)
+    }
+
+    pub(crate) fn pipeline_state(&self, elapsed_seconds: f64) -> PipelineState {
+        PipelineState {
+            current_phase: self.phase,
+            elapsed_seconds,
+            accumulated_cost_usd: self.spent(),
+            phase2_path_statuses: self.paths.clone(),
+            best_score_so_far: self.best,
+            agent_call_count: self.agent_calls,
+        }
+    }
+}
