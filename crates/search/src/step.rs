@@ -403,10 +403,9 @@ impl<'run> RunCtx<'run> {
             let call = ctx.call::<R>(template.render(&role.variables(&ctx))?, input);
             let _turn = self.run.agent_turns.acquire().await;
             let mut output = ctx.converse(call).await?;
-            if let Output::Asked { reply, no_answer } = &mut output {
+            if let Output::Asked { reply, .. } = &mut output {
                 self.run.redact(&mut reply.text);
                 reply.structured.iter_mut().for_each(|value| self.run.redact_value(value));
-                no_answer.iter_mut().for_each(|reason| self.run.redact(reason));
             }
             Ok(output)
         };
@@ -439,19 +438,20 @@ impl<'run> RunCtx<'run> {
             call.max_budget_usd = reserved.amount;
             let answer = pin!(run.ports.agent.ask(&call));
             let over = run.ports.clock.sleep(self.time_left());
-            let reason = match select(answer, over).await {
-                Either::Left((Ok(reply), _)) => {
+            let answer = match select(answer, over).await {
+                Either::Left((answer, _)) => answer.map_err(|error| run.redacted(error)),
+                Either::Right(((), _)) => return Ok(Output::NotDone { lack: Lack::Time }),
+            };
+            let reason = match answer {
+                Ok(reply) => {
                     return Ok(Output::Asked { reply, no_answer: None });
                 }
-                Either::Left((Err(AgentError::NoAnswer { reason, cost_usd }), _)) => {
+                Err(AgentError::NoAnswer { reason, cost_usd }) => {
                     let reply = Reply { cost_usd, ..Reply::default() };
                     return Ok(Output::Asked { reply, no_answer: Some(reason) });
                 }
-                Either::Left((Err(AgentError::Unavailable { reason }), _)) => reason,
-                Either::Left((Err(source), _)) => {
-                    return Err(Error::Agent { key: self.key.clone(), source });
-                }
-                Either::Right(((), _)) => return Ok(Output::NotDone { lack: Lack::Time }),
+                Err(AgentError::Unavailable { reason }) => reason,
+                Err(source) => return Err(Error::Agent { key: self.key.clone(), source }),
             };
             drop(reserved);
             let pause = Duration::from_secs(1 << u32::min(attempt, 8)).min(LONGEST_PAUSE);
@@ -670,6 +670,17 @@ impl Run {
                 *text = text.replace(secret.as_str(), "[redacted]");
             }
         }
+    }
+
+    /// The same error without secrets: it is recorded, shown and logged.
+    fn redacted(&self, mut error: AgentError) -> AgentError {
+        match &mut error {
+            AgentError::NoAnswer { reason, .. }
+            | AgentError::Unavailable { reason }
+            | AgentError::Unauthorized { reason } => self.redact(reason),
+            AgentError::NotScripted { .. } => {}
+        }
+        error
     }
 
     fn redact_value(&self, value: &mut Value) {
