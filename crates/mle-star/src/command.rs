@@ -6,6 +6,7 @@ pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod stop;
 
+mod dry_run;
 mod watch;
 
 use std::io::{ErrorKind, Write};

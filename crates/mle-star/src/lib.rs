@@ -29,6 +29,7 @@
 //! ```
 
 pub mod agents;
+pub mod estimate;
 pub mod pipeline;
 pub mod task_file;
 

@@ -10,7 +10,7 @@ use mle_star_agent::scripted::ScriptError;
 use mle_star_exec::machine::{self, Machine};
 use mle_star_exec::{ExecError, Local};
 use mle_star_profile::{Bounds, Manifest, ProfileError};
-use mle_star_search::event::{FORMAT, Header};
+use mle_star_search::event::{FORMAT, Header, Lack};
 use mle_star_search::models::{
     ConfigError, ConfigLayer, FinalResult, PipelineConfig, TaskDescription, TaskError,
 };
@@ -18,6 +18,7 @@ use mle_star_search::prompt::{PromptError, PromptRegistry};
 use mle_star_search::rundir::{RunDir, copy_whole, write_whole};
 use mle_star_search::{Error, OnChange, PipelineError, Ports, Run};
 use mle_star_view::shell_word;
+use serde::Serialize;
 
 use crate::agents::{Agents, AgentsError};
 use crate::clock::SystemClock;
@@ -175,7 +176,27 @@ impl Pipeline {
 
     /// Checks everything that can be checked before money is spent, and opens the run directory.
     pub async fn open(self) -> Result<Run, RunError> {
-        let Self { mut task, settings, preset, agents, runs, python, reference_discussions } = self;
+        let runs = self.runs.clone();
+        let Checked { header, agent } = self.checked().await?;
+        let ports = ports(agent, &header);
+        let dir = new_run_directory(&runs, &header.task.competition_id)?;
+        let opened = describe_run(&dir, &header)
+            .map_err(Error::from)
+            .and_then(|()| Run::create(dir.clone(), header, ports));
+        opened.map_err(|source| {
+            fs::remove_dir_all(dir.root()).ok(); // a run that never began leaves nothing behind
+            RunError::Open { run: dir.root().to_owned(), source }
+        })
+    }
+
+    /// Makes the checks of [`open`](Self::open) and nothing else. Gives what would be settled.
+    pub async fn check(self) -> Result<Header, RunError> {
+        Ok(self.checked().await?.header)
+    }
+
+    async fn checked(self) -> Result<Checked, RunError> {
+        let Self { mut task, settings, preset, agents, runs: _, python, reference_discussions } =
+            self;
         task.validate()?;
         let environment = ConfigLayer::from_environment(utf8_environment())?;
         let mut config = settings.over(environment).over(preset).resolve()?;
@@ -200,16 +221,14 @@ impl Pipeline {
             manifest,
             reference_discussions,
         };
-        let ports = ports(agent, &header);
-        let dir = new_run_directory(&runs, &header.task.competition_id)?;
-        let opened = describe_run(&dir, &header)
-            .map_err(Error::from)
-            .and_then(|()| Run::create(dir.clone(), header, ports));
-        opened.map_err(|source| {
-            fs::remove_dir_all(dir.root()).ok(); // a run that never began leaves nothing behind
-            RunError::Open { run: dir.root().to_owned(), source }
-        })
+        Ok(Checked { header, agent })
     }
+}
+
+/// What a run begins with, checked.
+struct Checked {
+    header: Header,
+    agent: Box<dyn mle_star_agent::Agent>,
 }
 
 impl Resume {
@@ -298,11 +317,13 @@ fn ports(agent: Box<dyn mle_star_agent::Agent>, header: &Header) -> Ports {
 
 /// The task and the settings in a form that people read; the journal has them too.
 fn describe_run(dir: &RunDir, header: &Header) -> std::io::Result<()> {
-    let yaml = |error: serde_saphyr::ser::Error| std::io::Error::other(error.to_string());
-    let task = serde_saphyr::to_string(&header.task).map_err(yaml)?;
-    write_whole(&dir.root().join("task.yaml"), task.as_bytes())?;
-    let config = serde_saphyr::to_string(&header.config).map_err(yaml)?;
-    write_whole(&dir.root().join("config.yaml"), config.as_bytes())
+    write_whole(&dir.root().join("task.yaml"), yaml(&header.task)?.as_bytes())?;
+    write_whole(&dir.root().join("config.yaml"), yaml(&header.config)?.as_bytes())
+}
+
+/// A value in a form that people read.
+pub fn yaml(value: &impl Serialize) -> std::io::Result<String> {
+    serde_saphyr::to_string(value).map_err(|error| std::io::Error::other(error.to_string()))
 }
 
 /// `runs/<competition>-<time>`, made anew.
@@ -420,6 +441,16 @@ impl RunError {
             },
             Self::Open { run, source: Error::Diverged { .. } } => {
                 Some(format!("mle-star resume {} --rerun-changed", shell_word(run.as_str())))
+            }
+            Self::Pipeline { run, source: PipelineError::Exhausted { lack, .. } } => {
+                let resume = format!("mle-star resume {}", shell_word(run.as_str()));
+                Some(match lack {
+                    Lack::Time => format!("with a larger limit: {resume} -s time_limit_seconds=…"),
+                    Lack::Money => format!("with a larger limit: {resume} -s max_budget_usd=…"),
+                    Lack::Agents { .. } | Lack::Patience | Lack::Executor { .. } => {
+                        format!("when that is mended: {resume}")
+                    }
+                })
             }
             Self::Pipeline { run, source } => match source.cause() {
                 Error::NoCandidate { .. } | Error::NoModels | Error::Retriever { .. } => {

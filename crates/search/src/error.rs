@@ -167,9 +167,11 @@ pub enum PipelineError {
         diagnostics: Diagnostics,
     },
     /// Time, money or agents ran out before a first solution was scored.
-    #[error("the run ended before a first solution was scored")]
+    #[error("the run ended before a first solution was scored, because {lack}")]
     Exhausted {
-        /// What ran out.
+        /// What ran out first.
+        lack: Lack,
+        /// What could not be done without it.
         source: Box<Error>,
         /// How far the run got.
         diagnostics: Diagnostics,

@@ -176,6 +176,9 @@ pub enum Output {
     NotDone {
         /// What it lacked.
         lack: Lack,
+        /// Whether a call had begun and was cut off: it cost something that nobody was told.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        cut_off: bool,
     },
     /// The sums of the run were taken.
     Totals {

@@ -173,13 +173,16 @@ async fn finalize(
             }
         };
     let finalization = match &submission {
-        Some(file) => {
-            let score = best.score.unwrap_or(phase1.initial_score);
-            ctx_final.publish(file, &solution, score, best.phase)?;
-            PhaseOutcome::Completed
-        }
+        Some(_) => PhaseOutcome::Completed,
         None => PhaseOutcome::Failed,
     };
+    let score = best.score.unwrap_or(phase1.initial_score);
+    // The paper's selection may be worse than what was submitted early; that one stays then.
+    let replaces = early.is_none() || is_better_or_equal(ctx, score, phase1.initial_score);
+    let submission = submission.filter(|_| replaces);
+    if let Some(file) = &submission {
+        ctx_final.publish(file, &solution, score, best.phase)?;
+    }
     let submission = submission.or_else(|| {
         let early = early?;
         notes.push(format!(
@@ -263,8 +266,9 @@ fn failed(ctx: &RunCtx<'_>, source: Error) -> PipelineError {
     if source.stops_the_run() {
         return stopped(ctx, source);
     }
-    if ctx.lacked().is_some() {
+    if let Some(lack) = ctx.lacked() {
         return PipelineError::Exhausted {
+            lack,
             source: Box::new(source),
             diagnostics: ctx.diagnostics(),
         };

@@ -65,7 +65,7 @@ pub(crate) struct Tally {
     priced_calls: BTreeMap<String, usize>,
     /// Agent calls that were begun and not finished in the current life.
     in_flight: BTreeSet<String>,
-    /// Agent calls that were in flight when a life ended, by role.
+    /// Agent calls that were cut off, and are not booked yet.
     cut_off: Vec<String>,
     /// What was lacking, and where.
     shortages: Vec<(StepKey, Lack)>,
@@ -103,10 +103,14 @@ impl Tally {
             }
             Record::Finished { key, output, .. } => {
                 self.in_flight.remove(key.as_str());
-                if let Output::NotDone { lack } = output
-                    && lack.is_shortage()
-                {
-                    self.shortages.push((key.clone(), lack.clone()));
+                if let Output::NotDone { lack, cut_off } = output {
+                    if lack.is_shortage() {
+                        self.shortages.push((key.clone(), lack.clone()));
+                    }
+                    if *cut_off {
+                        self.cut_off.push(key.to_string());
+                        self.estimate_cut_off();
+                    }
                 }
                 self.finish(key.as_str(), output);
             }
@@ -198,10 +202,15 @@ impl Tally {
         self.cut_off.extend(std::mem::take(&mut self.in_flight));
     }
 
-    /// Books what calls are taken to have cost that were in flight when an earlier life ended:
-    /// what their role costs on average. They were paid for, and their bill was never seen.
+    /// Books what calls are taken to have cost that were in flight when an earlier life ended.
     pub(crate) fn count_calls_in_flight(&mut self) {
         self.end_of_life();
+        self.estimate_cut_off();
+    }
+
+    /// Books what calls that were cut off are taken to have cost: what their role costs on
+    /// average. They were paid for, and their bill was never seen.
+    fn estimate_cut_off(&mut self) {
         let calls: usize = self.priced_calls.values().sum();
         let average = |total: f64, calls: usize| {
             u32::try_from(calls).ok().filter(|it| *it > 0).map(|it| total / f64::from(it))

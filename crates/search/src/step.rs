@@ -19,7 +19,7 @@ use futures::future::{BoxFuture, Either, select};
 use jiff::Timestamp;
 use mle_star_agent::{Agent, AgentError, Call, Reply};
 use mle_star_exec::submission::{Fit, compare_with_sample, find_sample};
-use mle_star_exec::{Executor, Job, Outcome};
+use mle_star_exec::{Ended, Executor, Job, Outcome};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{Semaphore, broadcast};
@@ -428,19 +428,21 @@ impl<'run> RunCtx<'run> {
         for attempt in 0.. {
             let lost = run.agents_lost().map(|reason| Lack::Agents { reason });
             if let Some(lack) = self.gate().or(lost) {
-                return Ok(Output::NotDone { lack });
+                return Ok(Output::NotDone { lack, cut_off: false });
             }
             let others = run.agent_turns.available_permits() + 1;
             let budget = self.config().max_budget_usd;
             let Some(reserved) = run.purse.reserve(budget, run.recorder.spent(), others) else {
-                return Ok(Output::NotDone { lack: Lack::Money });
+                return Ok(Output::NotDone { lack: Lack::Money, cut_off: false });
             };
             call.max_budget_usd = reserved.amount;
             let answer = pin!(run.ports.agent.ask(&call));
             let over = run.ports.clock.sleep(self.time_left());
             let answer = match select(answer, over).await {
                 Either::Left((answer, _)) => answer.map_err(|error| run.redacted(error)),
-                Either::Right(((), _)) => return Ok(Output::NotDone { lack: Lack::Time }),
+                Either::Right(((), _)) => {
+                    return Ok(Output::NotDone { lack: Lack::Time, cut_off: true });
+                }
             };
             let reason = match answer {
                 Ok(reply) => {
@@ -454,12 +456,15 @@ impl<'run> RunCtx<'run> {
                 Err(source) => return Err(Error::Agent { key: self.key.clone(), source }),
             };
             drop(reserved);
+            let left = self.time_left();
             let pause = Duration::from_secs(1 << u32::min(attempt, 8)).min(LONGEST_PAUSE);
-            if pause >= self.time_left() {
+            // Agents that are not back when a path ends may be back for what comes after it.
+            if pause >= left && self.until >= budget::search_ends(self.config()) {
                 run.lose_agents(&reason);
-                return Ok(Output::NotDone { lack: Lack::Agents { reason } });
+                return Ok(Output::NotDone { lack: Lack::Agents { reason }, cut_off: false });
             }
-            self.tell(Event::Waiting { seconds: pause.as_secs(), reason })?;
+            let pause = pause.min(left);
+            self.scope("wait").tell(Event::Waiting { seconds: pause.as_secs(), reason })?;
             run.ports.clock.sleep(pause).await;
         }
         Err(Error::Precondition("unreachable: the loop above ends by returning"))
@@ -495,15 +500,16 @@ impl<'run> RunCtx<'run> {
         let work = async {
             let _slot = self.run.script_slots.acquire().await;
             if let Some(lack) = self.gate() {
-                return Ok(Output::NotDone { lack });
+                return Ok(Output::NotDone { lack, cut_off: false });
             }
             let name = self.run.dir.keep_script(&script.content)?;
+            let time_left = self.time_left();
             let job = Job {
                 script: script.content.clone(),
                 filename: "solution.py".to_owned(),
                 workspace: self.run.dir.workspace(&self.lane),
                 data_dir: self.task().data_dir.clone(),
-                time_limit: time_limit.min(self.time_left()),
+                time_limit: time_limit.min(time_left),
                 gpus: None,
             };
             let outcome = self.run.ports.executor.run(&job).await;
@@ -512,6 +518,13 @@ impl<'run> RunCtx<'run> {
                 input: Box::new(digest.clone()),
                 source,
             })?;
+            if matches!(outcome.ended, Ended::TimedOut { .. })
+                && time_left < time_limit
+                && let Some(lack) = self.gate()
+            {
+                // The run was over, not the script too slow: with a larger limit it gets its turn.
+                return Ok(Output::NotDone { lack, cut_off: false });
+            }
             self.run.redact(&mut outcome.stdout.text);
             self.run.redact(&mut outcome.stderr.text);
             let (mut submission, mut fit) = (None, Fit::default());
@@ -551,7 +564,8 @@ impl<'run> RunCtx<'run> {
     /// built on that, so a resumed run must not find the script working after all.
     pub fn give_up(&self, error: &Error) -> Result<(), Error> {
         let Error::Exec { key, input, source } = error else { return Ok(()) };
-        let output = Output::NotDone { lack: Lack::Executor { reason: in_full(source) } };
+        let lack = Lack::Executor { reason: in_full(source) };
+        let output = Output::NotDone { lack, cut_off: false };
         self.run.recorder.finished(key, (**input).clone(), &output, self.run.ports.clock.now())
     }
 
@@ -607,7 +621,7 @@ impl<'run> RunCtx<'run> {
     /// The error of a step that has no result of its kind.
     fn not_done(&self, output: Output) -> Error {
         match output {
-            Output::NotDone { lack } => Error::NotDone { key: self.key.clone(), lack },
+            Output::NotDone { lack, .. } => Error::NotDone { key: self.key.clone(), lack },
             // The record of this step is of another kind than the step.
             Output::Asked { .. } | Output::Ran { .. } | Output::Totals { .. } => {
                 self.run.recorder.diverged(&self.key)
@@ -656,7 +670,8 @@ impl Run {
     fn warn_of_cost(&self) -> Result<(), Error> {
         let Some(budget) = self.header.config.max_budget_usd else { return Ok(()) };
         let spent = self.recorder.spent();
-        let due = spent >= budget::WARN_AT * budget;
+        // A rehearsal tells nothing, so it must not count as having told.
+        let due = spent >= budget::WARN_AT * budget && self.recorder.is_writing();
         if !due || self.warned_of_cost.swap(true, Ordering::Relaxed) {
             return Ok(());
         }

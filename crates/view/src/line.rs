@@ -46,12 +46,13 @@ pub fn line(record: &Record, detail: Detail) -> Option<String> {
             Output::Ran { outcome, .. } => {
                 Some(format!("{key} ended after {:.1} s", outcome.duration_seconds))
             }
-            Output::NotDone { lack } => {
+            Output::NotDone { lack, .. } => {
                 Some(format!("{key} was not done: {}", brief(&lack.to_string())))
             }
             Output::Totals { .. } => None,
         },
-        Record::Happened { key, event, .. } => happened(key.as_str(), event),
+        Record::Happened { key, event, .. } => happened(key.as_str(), event)
+            .filter(|_| detail == Detail::Steps || !is_told_again(key.as_str(), event)),
     }
 }
 
@@ -126,6 +127,13 @@ fn happened(key: &str, event: &Event) -> Option<String> {
         | Event::DataUsageChecked { changed: false }
         | Event::OuterStepEnded { .. } => return None,
     })
+}
+
+/// Whether the verdict on a script, which comes next, says all that its evaluation says.
+fn is_told_again(key: &str, event: &Event) -> bool {
+    let judged = |part: &str| ["inner-", "merge-", "round-"].iter().any(|it| part.starts_with(it));
+    matches!(event, Event::Evaluated { repairs: 0, error: None, .. })
+        && key.rsplit('/').next().is_some_and(judged)
 }
 
 fn title(phase: Phase) -> &'static str {

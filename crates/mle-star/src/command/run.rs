@@ -10,6 +10,7 @@ use mle_star::task_file::{TaskOptions, read_task};
 use mle_star::{Agents, Pipeline};
 use mle_star_search::models::{ConfigLayer, MetricDirection, Preset};
 
+use super::dry_run::dry_run;
 use super::watch::{Output, watch};
 use crate::failure::Failure;
 
@@ -65,6 +66,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     reference: Vec<Utf8PathBuf>,
 
+    /// Check everything, say what the run may take, and begin nothing
+    #[arg(long, conflicts_with = "json")]
+    dry_run: bool,
+
     #[command(flatten)]
     output: Output,
 }
@@ -81,11 +86,13 @@ Settings, with their defaults:
   time_limit_seconds 86400         script_timeout_seconds a tenth of the time limit
   subsample_limit 30000            max_budget_usd none           model sonnet
   max_concurrent_sessions 4        tool_profile minimal          permission_mode bypassPermissions
-  strict_paper_selection false     prompts_dir none              log_level INFO, log_file none
+  strict_paper_selection false     early_submission true         prompts_dir none
+  log_level INFO                   log_file none
   phase_time_budget {phase1: 0.1, phase2: 0.65, phase3: 0.15, finalization: 0.1}
 Each can also be given as an environment variable, such as MLE_STAR_MODEL.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (the run can be resumed)";
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 ended early by a limit or by `mle-star stop
+--finalize` (there is a result), 130 interrupted, 143 terminated (the run can be resumed)";
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum PresetName {
@@ -122,9 +129,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         .settings(flags.over(file))
         .preset(preset)
         .agents(agents)
-        .runs(arguments.out)
+        .runs(arguments.out.clone())
         .python(arguments.python)
         .reference_discussions(references.collect::<Result<_, _>>().map_err(Failure::unreadable)?);
+    if arguments.dry_run {
+        return dry_run(pipeline, &arguments.out);
+    }
     watch(&arguments.output, pipeline.open())
 }
 

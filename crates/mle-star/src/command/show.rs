@@ -105,7 +105,7 @@ fn show_step(records: &[Record], step: &str, json: bool) -> Result<String, Failu
             plain_lines(&outcome.stdout.text),
             plain_lines(&outcome.stderr.text),
         ),
-        Output::NotDone { lack } => format!("not done: {}", plain_lines(&lack.to_string())),
+        Output::NotDone { lack, .. } => format!("not done: {}", plain_lines(&lack.to_string())),
         Output::Totals { duration_seconds, cost_usd } => {
             let cost = cost_usd.map_or_else(|| "unknown".to_owned(), |cost| format!("${cost:.2}"));
             format!("running time: {duration_seconds:.1} s\ncost: {cost}")

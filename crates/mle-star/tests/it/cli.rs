@@ -101,6 +101,7 @@ fn help_says_what_there_is() {
           --maximize          The metric is to be maximized
           --reference <FILE>  A text file with a discussion that the solution must not be a copy of; may
                               be repeated
+          --dry-run           Check everything, say what the run may take, and begin nothing
           --json              Print every record of the journal as a line of JSON on standard output
       -q, --quiet             Print nothing but the outcome
       -v, --verbose           Print every step
@@ -117,11 +118,13 @@ fn help_says_what_there_is() {
       time_limit_seconds 86400         script_timeout_seconds a tenth of the time limit
       subsample_limit 30000            max_budget_usd none           model sonnet
       max_concurrent_sessions 4        tool_profile minimal          permission_mode bypassPermissions
-      strict_paper_selection false     prompts_dir none              log_level INFO, log_file none
+      strict_paper_selection false     early_submission true         prompts_dir none
+      log_level INFO                   log_file none
       phase_time_budget {phase1: 0.1, phase2: 0.65, phase3: 0.15, finalization: 0.1}
     Each can also be given as an environment variable, such as MLE_STAR_MODEL.
 
-    Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (the run can be resumed)
+    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 ended early by a limit or by `mle-star stop
+    --finalize` (there is a result), 130 interrupted, 143 terminated (the run can be resumed)
     "#);
     assert_snapshot!(help(&["resume", "--help"]), @"
     Go on with a run after a crash, a kill or an interrupt: nothing that was finished is done again
@@ -180,7 +183,6 @@ fn a_run_says_what_it_finds_and_prints_where_the_result_is() {
     phase1 found a, b
     phase1/candidate-0 score 0.5
     phase1/candidate-1 score 0.51
-    phase1/merge-1 score 0.6
     phase1/merge-1 accepted · 0.51 -> 0.6
     phase1/early_submission ran
     phase1/early_submission wrote the submission · rows: 1
@@ -188,7 +190,6 @@ fn a_run_says_what_it_finds_and_prints_where_the_result_is() {
     phase1 ended · best 0.6
     === Phase 2: Refinement ===
     phase2/path-0/outer-0/study ran
-    phase2/path-0/outer-0/inner-0 score 0.61
     phase2/path-0/outer-0/inner-0 accepted · 0.61 (best 0.61) · raise the gain
     path 0 ended · best 0.61
     phase2 ended · best 0.61
@@ -198,7 +199,7 @@ fn a_run_says_what_it_finds_and_prints_where_the_result_is() {
     finalization wrote the submission · rows: 1
     finalization final/submission.csv is that of the refined solution · 0.61
     finalization ended · best 0.61
-    time 0 s (phase 1 0, phase 2 0, phase 3 0, finalization 0) · cost $0.03
+    [TIMES] · cost $0.03
     --- standard output
     validation score: 0.61
     submission: [FOLDER]/runs/[RUN]/final/submission.csv
@@ -302,7 +303,7 @@ fn show_says_what_happened() {
     ...
     finalization final/submission.csv is that of the refined solution · 0.61
     finalization ended · best 0.61
-    time 0 s (phase 1 0, phase 2 0, phase 3 0, finalization 0) · cost $0.03
+    [TIMES] · cost $0.03
 
     finished · best 0.61 · 20 agent calls · 7 scripts · 0 warnings
     submission: runs/first/final/submission.csv

@@ -6,6 +6,7 @@ mod bad_input;
 mod cli;
 mod kill;
 mod library;
+mod limits;
 mod requirements;
 mod shop;
 mod whole_run;

@@ -15,7 +15,6 @@ const DOCUMENTS: [(&str, &str, usize); 4] = [
     ("REQ-OR", "09 Orchestrator", 57),
 ];
 
-const BUDGETS: &str = "Budgets, fallbacks, guarantees: a run always ends, and ends well";
 const CLAUDE: &str = "Claude: the 14 agents through the real CLI";
 const SEEING: &str = "Seeing a run: terminal, web page, report, and a command line people like";
 
@@ -29,20 +28,11 @@ const PENDING: &[(&str, &str)] = &[
     ("REQ-OR-010", CLAUDE),
     ("REQ-OR-011", CLAUDE),
     ("REQ-OR-021", CLAUDE),
-    ("REQ-OR-024", BUDGETS),
-    ("REQ-OR-027", BUDGETS),
-    ("REQ-OR-029", BUDGETS),
-    ("REQ-OR-030", BUDGETS),
     ("REQ-OR-031", CLAUDE),
     ("REQ-OR-032", CLAUDE),
     ("REQ-OR-033", CLAUDE),
     ("REQ-OR-035", CLAUDE),
-    ("REQ-OR-037", BUDGETS),
-    ("REQ-OR-038", BUDGETS),
-    ("REQ-OR-039", BUDGETS),
     ("REQ-OR-047", SEEING),
-    ("REQ-OR-050", BUDGETS),
-    ("REQ-OR-052", CLAUDE),
     ("REQ-OR-054", CLAUDE),
 ];
 

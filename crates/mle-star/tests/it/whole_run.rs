@@ -7,7 +7,7 @@ use mle_star_search::event::{Event, Output, Record};
 
 use crate::shop::{Shop, records, steps};
 
-fn calls_by_role(records: &[Record]) -> BTreeMap<String, usize> {
+pub(crate) fn calls_by_role(records: &[Record]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for (key, output) in records.iter().filter_map(Record::finished) {
         if matches!(output, Output::Asked { .. }) {

@@ -340,6 +340,8 @@ impl State {
                 Record::Decided { key, decision, .. } => {
                     self.decisions.insert(key, decision);
                 }
+                // A wait is a part of its step: a step that is begun again waits anew.
+                Record::Happened { event: Event::Waiting { .. }, .. } => {}
                 Record::Happened { key, index, .. } => {
                     self.happened.insert((key, index));
                 }
@@ -355,11 +357,12 @@ impl State {
     }
 
     /// Forgets what was decided by limits that no longer hold. Steps that followed stay on record,
-    /// but are done again where they no longer fit.
+    /// but are done again where they no longer fit, and what came of it all is told anew.
     fn void_decisions(&mut self) {
         self.decisions.clear();
+        self.happened.clear();
         let void = |done: &Done| match &done.output {
-            Output::NotDone { lack } => lack.is_shortage(),
+            Output::NotDone { lack, .. } => lack.is_shortage(),
             Output::Totals { .. } => true,
             Output::Asked { .. } | Output::Ran { .. } => false,
         };

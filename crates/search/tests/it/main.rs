@@ -5,6 +5,7 @@
 mod world;
 
 mod agents;
+mod budgets;
 mod finalization;
 mod orchestration;
 mod phase1;
