@@ -164,7 +164,7 @@ pub enum PipelineError {
         /// Why.
         source: Box<Error>,
         /// How far the run got.
-        diagnostics: Diagnostics,
+        diagnostics: Box<Diagnostics>,
     },
     /// Time, money or agents ran out before a first solution was scored.
     #[error("the run ended before a first solution was scored, because {lack}")]
@@ -174,7 +174,7 @@ pub enum PipelineError {
         /// What could not be done without it.
         source: Box<Error>,
         /// How far the run got.
-        diagnostics: Diagnostics,
+        diagnostics: Box<Diagnostics>,
     },
     /// Something outside the algorithm failed. The run can be resumed when it is mended.
     #[error("the run was stopped")]
@@ -182,7 +182,7 @@ pub enum PipelineError {
         /// Why.
         source: Box<Error>,
         /// How far the run got.
-        diagnostics: Diagnostics,
+        diagnostics: Box<Diagnostics>,
     },
 }
 
@@ -197,6 +197,8 @@ pub struct Diagnostics {
     pub last_finished_step: Option<String>,
     /// How many steps were finished.
     pub finished_steps: usize,
+    /// The scripts that were run until then, by the names of their files in `solutions/`.
+    pub scripts: Vec<String>,
 }
 
 impl PipelineError {

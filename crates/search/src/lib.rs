@@ -270,12 +270,12 @@ fn failed(ctx: &RunCtx<'_>, source: Error) -> PipelineError {
         return PipelineError::Exhausted {
             lack,
             source: Box::new(source),
-            diagnostics: ctx.diagnostics(),
+            diagnostics: Box::new(ctx.diagnostics()),
         };
     }
-    PipelineError::Phase1 { source: Box::new(source), diagnostics: ctx.diagnostics() }
+    PipelineError::Phase1 { source: Box::new(source), diagnostics: Box::new(ctx.diagnostics()) }
 }
 
 fn stopped(ctx: &RunCtx<'_>, source: Error) -> PipelineError {
-    PipelineError::Stopped { source: Box::new(source), diagnostics: ctx.diagnostics() }
+    PipelineError::Stopped { source: Box::new(source), diagnostics: Box::new(ctx.diagnostics()) }
 }

@@ -57,6 +57,7 @@ pub enum PathStatus {
 pub(crate) struct Tally {
     pub(crate) finished_steps: usize,
     pub(crate) last_finished: Option<String>,
+    pub(crate) scripts: BTreeSet<String>,
     pub(crate) costs: Costs,
     pub(crate) durations: Durations,
     /// Whether any agent has said what it costs.
@@ -132,7 +133,10 @@ impl Tally {
                 }
             }
             Output::Totals { .. } => self.phase = CurrentPhase::Complete,
-            Output::Ran { .. } | Output::NotDone { .. } => {}
+            Output::Ran { script, .. } => {
+                self.scripts.insert(script.clone());
+            }
+            Output::NotDone { .. } => {}
         }
     }
 

@@ -5,42 +5,36 @@
 //! before anyone sees it; when a run is resumed, the recorded output is handed back instead. This
 //! is why the search must be a function of its inputs and of what its steps return.
 
+mod effect;
 mod key;
+mod limit;
 mod recorder;
 
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use futures::future::{BoxFuture, Either, select};
+use futures::future::BoxFuture;
 use jiff::Timestamp;
-use mle_star_agent::{Agent, AgentError, Call, Reply};
-use mle_star_exec::submission::{Fit, compare_with_sample, find_sample};
-use mle_star_exec::{Ended, Executor, Job, Outcome};
+use mle_star_agent::{Agent, Reply};
+use mle_star_exec::submission::Fit;
+use mle_star_exec::{Executor, Outcome};
 use serde::Serialize;
-use serde_json::Value;
 use tokio::sync::{Semaphore, broadcast};
 
 use crate::budget::{self, Purse};
-use crate::error::{Diagnostics, Error, in_full};
-use crate::event::{Decision, Event, Header, Lack, Output, Record};
-use crate::models::{
-    AgentConfig, OutputSchema, PipelineConfig, Score, SolutionPhase, SolutionScript,
-    TaskDescription,
-};
+use crate::error::{Diagnostics, Error};
+use crate::event::{Event, Header, Output, Record};
+use crate::models::{PipelineConfig, TaskDescription};
 use crate::prompt::PromptRegistry;
-use crate::roles::Role;
 use crate::rundir::RunDir;
 use crate::state::{PipelineState, Tally};
 
 pub use key::{Digest, StepKey};
 use recorder::{Lookup, Recorder};
-
-/// The longest wait between two tries to reach an agent.
-const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 /// Says what time it is. The search itself never asks: only what is recorded carries a time.
 pub trait Clock: std::fmt::Debug + Send + Sync {
@@ -323,252 +317,6 @@ impl<'run> RunCtx<'run> {
         self.tell(Event::Warned { message: message.into() })
     }
 
-    /// Running time of the run so far.
-    pub(crate) fn elapsed(&self) -> f64 {
-        self.run.recorder.elapsed(self.run.ports.clock.now())
-    }
-
-    /// How much time this part of the run has left.
-    fn time_left(&self) -> Duration {
-        Duration::try_from_secs_f64(self.until - self.elapsed()).unwrap_or_default()
-    }
-
-    /// The same place with all the time there is: the reserve is for finalization.
-    #[must_use]
-    pub(crate) fn finalizing(&self) -> Self {
-        Self { until: budget::seconds(self.config().time_limit_seconds), ..self.clone() }
-    }
-
-    /// The same place, which ends so many seconds after the run first came here.
-    pub(crate) fn limited_to(&self, seconds: f64) -> Result<Self, Error> {
-        let key = self.key.join("limit");
-        let until = match self.run.recorder.decision(&key) {
-            Some(Decision::Until(until)) => until,
-            Some(Decision::CutShort(_)) | None => {
-                let until = (self.elapsed() + seconds).min(self.until);
-                if self.run.recorder.is_writing() {
-                    let now = self.run.ports.clock.now();
-                    self.run.recorder.decide(&key, Decision::Until(until), now)?;
-                }
-                until
-            }
-        };
-        Ok(Self { until, ..self.clone() })
-    }
-
-    /// Whether the loop that we are in ends before this iteration. What has begun is finished, and
-    /// what was decided once stays decided.
-    pub fn is_cut_short(&self) -> Result<bool, Error> {
-        let recorder = &self.run.recorder;
-        let key = self.key.join("cut");
-        if let Some(Decision::CutShort(_)) = recorder.decision(&key) {
-            return Ok(true);
-        }
-        if !recorder.is_writing() || recorder.has_begun(&self.key) {
-            return Ok(false);
-        }
-        let Some(lack) = self.shortage() else { return Ok(false) };
-        recorder.decide(&key, Decision::CutShort(lack.clone()), self.run.ports.clock.now())?;
-        self.tell(Event::CutShort { lack })?;
-        Ok(true)
-    }
-
-    /// Why no new iteration may begin here.
-    pub(crate) fn shortage(&self) -> Option<Lack> {
-        if let Some(lack) = self.gate() {
-            return Some(lack);
-        }
-        if let Some(reason) = self.run.agents_lost() {
-            return Some(Lack::Agents { reason });
-        }
-        if budget::is_nearly_spent(self.config(), self.run.recorder.spent()) {
-            return Some(Lack::Money);
-        }
-        (self.dir().request() == Some(Request::Finalize)).then_some(Lack::Patience)
-    }
-
-    /// Why no step at all may begin here.
-    fn gate(&self) -> Option<Lack> {
-        (self.elapsed() >= self.until).then_some(Lack::Time)
-    }
-
-    /// Asks the agent that plays `role`, once.
-    pub async fn ask<R: Role>(&self, role: &R) -> Result<Asked, Error> {
-        let ctx = self.scope(R::STEP);
-        let template = self.run.prompts.variant(R::AGENT, R::VARIANT)?;
-        let input = serde_json::to_value(role).unwrap_or_default();
-        // The prompt also shows limits and the machine, which may change under a resumed run.
-        let digest = Digest::of(&(R::AGENT, R::VARIANT, &template.template, &input));
-        let work = async {
-            let call = ctx.call::<R>(template.render(&role.variables(&ctx))?, input);
-            let _turn = self.run.agent_turns.acquire().await;
-            let mut output = ctx.converse(call).await?;
-            if let Output::Asked { reply, .. } = &mut output {
-                self.run.redact(&mut reply.text);
-                reply.structured.iter_mut().for_each(|value| self.run.redact_value(value));
-            }
-            Ok(output)
-        };
-        match ctx.once(digest, work).await? {
-            (Output::Asked { reply, no_answer }, at) => {
-                if let Some(reason) = no_answer {
-                    ctx.warn(format!("{} gave no answer: {reason}", R::AGENT))?;
-                }
-                self.run.warn_of_cost()?;
-                Ok(Asked { reply, at })
-            }
-            (output, _) => Err(ctx.not_done(output)),
-        }
-    }
-
-    /// Asks until there is an answer. An agent that cannot be reached is asked again, after 1, 2
-    /// and 4 seconds and then ever later, for as long as there is time to wait.
-    async fn converse(&self, mut call: Call) -> Result<Output, Error> {
-        let run = self.run;
-        for attempt in 0.. {
-            let lost = run.agents_lost().map(|reason| Lack::Agents { reason });
-            if let Some(lack) = self.gate().or(lost) {
-                return Ok(Output::NotDone { lack, cut_off: false });
-            }
-            let others = run.agent_turns.available_permits() + 1;
-            let budget = self.config().max_budget_usd;
-            let Some(reserved) = run.purse.reserve(budget, run.recorder.spent(), others) else {
-                return Ok(Output::NotDone { lack: Lack::Money, cut_off: false });
-            };
-            call.max_budget_usd = reserved.amount;
-            let answer = pin!(run.ports.agent.ask(&call));
-            let over = run.ports.clock.sleep(self.time_left());
-            let answer = match select(answer, over).await {
-                Either::Left((answer, _)) => answer.map_err(|error| run.redacted(error)),
-                Either::Right(((), _)) => {
-                    return Ok(Output::NotDone { lack: Lack::Time, cut_off: true });
-                }
-            };
-            let reason = match answer {
-                Ok(reply) => {
-                    return Ok(Output::Asked { reply, no_answer: None });
-                }
-                Err(AgentError::NoAnswer { reason, cost_usd }) => {
-                    let reply = Reply { cost_usd, ..Reply::default() };
-                    return Ok(Output::Asked { reply, no_answer: Some(reason) });
-                }
-                Err(AgentError::Unavailable { reason }) => reason,
-                Err(source) => return Err(Error::Agent { key: self.key.clone(), source }),
-            };
-            drop(reserved);
-            let left = self.time_left();
-            let pause = Duration::from_secs(1 << u32::min(attempt, 8)).min(LONGEST_PAUSE);
-            // Agents that are not back when a path ends may be back for what comes after it.
-            if pause >= left && self.until >= budget::search_ends(self.config()) {
-                run.lose_agents(&reason);
-                return Ok(Output::NotDone { lack: Lack::Agents { reason }, cut_off: false });
-            }
-            let pause = pause.min(left);
-            self.scope("wait").tell(Event::Waiting { seconds: pause.as_secs(), reason })?;
-            run.ports.clock.sleep(pause).await;
-        }
-        Err(Error::Precondition("unreachable: the loop above ends by returning"))
-    }
-
-    fn call<R: Role>(&self, prompt: String, input: serde_json::Value) -> Call {
-        let header = &self.run.header;
-        let config = AgentConfig::for_variant(R::AGENT, R::VARIANT, header.config.tool_profile);
-        Call {
-            step: self.key.to_string(),
-            role: R::AGENT.to_string(),
-            variant: R::VARIANT.map(str::to_owned),
-            lane: self.lane.clone(),
-            system_prompt: crate::environment::system_prompt(header),
-            prompt,
-            input,
-            tools: config.tools.unwrap_or_default(),
-            schema: config.output_schema.map(OutputSchema::json_schema),
-            model: header.config.model.clone(),
-            max_turns: config.max_turns,
-            max_budget_usd: None,
-        }
-    }
-
-    /// Runs a script in this lane's workspace, once.
-    pub async fn execute(
-        &self,
-        script: &SolutionScript,
-        time_limit: Duration,
-    ) -> Result<Ran, Error> {
-        let ctx = self.scope("run");
-        let digest = Digest::of(&script.content);
-        let work = async {
-            let _slot = self.run.script_slots.acquire().await;
-            if let Some(lack) = self.gate() {
-                return Ok(Output::NotDone { lack, cut_off: false });
-            }
-            let name = self.run.dir.keep_script(&script.content)?;
-            let time_left = self.time_left();
-            let job = Job {
-                script: script.content.clone(),
-                filename: "solution.py".to_owned(),
-                workspace: self.run.dir.workspace(&self.lane),
-                data_dir: self.task().data_dir.clone(),
-                time_limit: time_limit.min(time_left),
-                gpus: None,
-            };
-            let outcome = self.run.ports.executor.run(&job).await;
-            let mut outcome = outcome.map_err(|source| Error::Exec {
-                key: ctx.key.clone(),
-                input: Box::new(digest.clone()),
-                source,
-            })?;
-            if matches!(outcome.ended, Ended::TimedOut { .. })
-                && time_left < time_limit
-                && let Some(lack) = self.gate()
-            {
-                // The run was over, not the script too slow: with a larger limit it gets its turn.
-                return Ok(Output::NotDone { lack, cut_off: false });
-            }
-            self.run.redact(&mut outcome.stdout.text);
-            self.run.redact(&mut outcome.stderr.text);
-            let (mut submission, mut fit) = (None, Fit::default());
-            if outcome.submission.is_present() {
-                let kept =
-                    self.run.dir.keep_submission(&name, outcome.submission.path.as_str().into())?;
-                if let Some(sample) = find_sample(&job.data_dir) {
-                    fit = compare_with_sample(&self.run.dir.solution(&kept), &sample);
-                }
-                submission = Some(kept);
-            }
-            Ok(Output::Ran { outcome, script: name, submission, fit })
-        };
-        match ctx.once(digest.clone(), work).await? {
-            (Output::Ran { outcome, submission, fit, .. }, _) => {
-                Ok(Ran { outcome, submission, fit })
-            }
-            (output, _) => Err(ctx.not_done(output)),
-        }
-    }
-
-    /// Makes a verified submission the one of the run.
-    pub(crate) fn publish(
-        &self,
-        submission: &str,
-        script: &SolutionScript,
-        score: Score,
-        from: SolutionPhase,
-    ) -> Result<(), Error> {
-        if self.run.recorder.is_writing() {
-            self.run.dir.publish(submission, &script.content)?;
-        }
-        self.tell(Event::Published { score, from })
-    }
-
-    /// Records that the run goes on without the script that could not be run. What follows is
-    /// built on that, so a resumed run must not find the script working after all.
-    pub fn give_up(&self, error: &Error) -> Result<(), Error> {
-        let Error::Exec { key, input, source } = error else { return Ok(()) };
-        let lack = Lack::Executor { reason: in_full(source) };
-        let output = Output::NotDone { lack, cut_off: false };
-        self.run.recorder.finished(key, (**input).clone(), &output, self.run.ports.clock.now())
-    }
-
     /// Running time and cost of the whole run up to here, once.
     pub async fn totals(&self) -> Result<(f64, Option<f64>), Error> {
         let ctx = self.scope("totals");
@@ -633,11 +381,6 @@ impl<'run> RunCtx<'run> {
     pub(crate) fn tally(&self) -> Tally {
         self.run.recorder.tally()
     }
-
-    /// What was lacking first in this part of the run, if anything was.
-    pub(crate) fn lacked(&self) -> Option<Lack> {
-        self.tally().lacked(&self.key).cloned()
-    }
 }
 
 /// Counts a step as in flight while it lives.
@@ -653,58 +396,6 @@ impl<'a> InFlight<'a> {
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Run {
-    fn agents_lost(&self) -> Option<String> {
-        self.agents_lost.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn lose_agents(&self, reason: &str) {
-        let mut lost = self.agents_lost.lock().unwrap_or_else(PoisonError::into_inner);
-        lost.get_or_insert_with(|| reason.to_owned());
-    }
-
-    /// Says once that most of the budget is spent.
-    fn warn_of_cost(&self) -> Result<(), Error> {
-        let Some(budget) = self.header.config.max_budget_usd else { return Ok(()) };
-        let spent = self.recorder.spent();
-        // A rehearsal tells nothing, so it must not count as having told.
-        let due = spent >= budget::WARN_AT * budget && self.recorder.is_writing();
-        if !due || self.warned_of_cost.swap(true, Ordering::Relaxed) {
-            return Ok(());
-        }
-        let ctx = self.ctx().scope("budget");
-        ctx.warn(format!("${spent:.2} of the budget of ${budget:.2} is spent"))
-    }
-
-    fn redact(&self, text: &mut String) {
-        for secret in &self.ports.secrets {
-            if text.contains(secret.as_str()) {
-                *text = text.replace(secret.as_str(), "[redacted]");
-            }
-        }
-    }
-
-    /// The same error without secrets: it is recorded, shown and logged.
-    fn redacted(&self, mut error: AgentError) -> AgentError {
-        match &mut error {
-            AgentError::NoAnswer { reason, .. }
-            | AgentError::Unavailable { reason }
-            | AgentError::Unauthorized { reason } => self.redact(reason),
-            AgentError::NotScripted { .. } => {}
-        }
-        error
-    }
-
-    fn redact_value(&self, value: &mut Value) {
-        match value {
-            Value::String(text) => self.redact(text),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
-            Value::Object(map) => map.values_mut().for_each(|value| self.redact_value(value)),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
     }
 }
 

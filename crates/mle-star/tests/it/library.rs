@@ -324,12 +324,13 @@ async fn a_run_without_a_single_working_candidate_tells_how_far_it_got() {
     assert_eq!(source.to_string(), "Phase 1 failed: all 2 candidates produced execution errors");
     let steps = steps(run);
     assert_eq!(
-        *diagnostics,
+        **diagnostics,
         Diagnostics {
             elapsed_seconds: diagnostics.elapsed_seconds,
             cost_usd: Some(0.01),
             last_finished_step: steps.last().cloned(),
             finished_steps: steps.len(),
+            scripts: diagnostics.scripts.clone(),
         }
     );
     assert!(diagnostics.elapsed_seconds > 0.0);

@@ -249,6 +249,7 @@ impl Recorder {
             cost_usd: state.tally.cost_usd(),
             last_finished_step: state.tally.last_finished.clone(),
             finished_steps: state.tally.finished_steps,
+            scripts: state.tally.scripts.iter().cloned().collect(),
         }
     }
 

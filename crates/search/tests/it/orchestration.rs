@@ -945,17 +945,22 @@ async fn if_no_candidate_runs_the_error_tells_how_far_the_run_got() {
     assert_eq!(source.to_string(), "Phase 1 failed: all 2 candidates produced execution errors");
     let steps = world.steps();
     assert_eq!(
-        *diagnostics,
+        **diagnostics,
         Diagnostics {
             elapsed_seconds: diagnostics.elapsed_seconds,
             // Two candidates, and three repairs of each.
             cost_usd: Some(2.0),
             last_finished_step: steps.last().cloned(),
             finished_steps: steps.len(),
+            scripts: diagnostics.scripts.clone(),
         }
     );
+    assert!(!diagnostics.scripts.is_empty());
+    for name in &diagnostics.scripts {
+        assert!(world.dir().solution(name).is_file(), "{name} is lost");
+    }
     assert!(diagnostics.elapsed_seconds > 0.0);
-    assert_eq!(error.diagnostics(), diagnostics);
+    assert_eq!(error.diagnostics(), &**diagnostics);
     assert_eq!(
         serde_json::to_value(diagnostics).unwrap()["last_finished_step"],
         "phase1/candidate-1/attempt-2/debugger"

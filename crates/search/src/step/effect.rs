@@ -1,0 +1,229 @@
+//! The two effects, *ask an agent* and *execute a script*, and what becomes of a submission.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::future::{Either, select};
+use mle_star_agent::{AgentError, Call, Reply};
+use mle_star_exec::submission::{Fit, compare_with_sample, find_sample};
+use mle_star_exec::{Ended, Job};
+use serde_json::Value;
+
+use super::{Asked, Digest, Ran, Run, RunCtx};
+use crate::budget;
+use crate::error::{Error, in_full};
+use crate::event::{Event, Lack, Output};
+use crate::models::{AgentConfig, OutputSchema, Score, SolutionPhase, SolutionScript};
+use crate::roles::Role;
+
+/// The longest wait between two tries to reach an agent.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+impl RunCtx<'_> {
+    /// Asks the agent that plays `role`, once.
+    pub async fn ask<R: Role>(&self, role: &R) -> Result<Asked, Error> {
+        let ctx = self.scope(R::STEP);
+        let template = self.run.prompts.variant(R::AGENT, R::VARIANT)?;
+        let input = serde_json::to_value(role).unwrap_or_default();
+        // The prompt also shows limits and the machine, which may change under a resumed run.
+        let digest = Digest::of(&(R::AGENT, R::VARIANT, &template.template, &input));
+        let work = async {
+            let call = ctx.call::<R>(template.render(&role.variables(&ctx))?, input);
+            let _turn = self.run.agent_turns.acquire().await;
+            let mut output = ctx.converse(call).await?;
+            if let Output::Asked { reply, .. } = &mut output {
+                self.run.redact(&mut reply.text);
+                reply.structured.iter_mut().for_each(|value| self.run.redact_value(value));
+            }
+            Ok(output)
+        };
+        match ctx.once(digest, work).await? {
+            (Output::Asked { reply, no_answer }, at) => {
+                if let Some(reason) = no_answer {
+                    ctx.warn(format!("{} gave no answer: {reason}", R::AGENT))?;
+                }
+                self.run.warn_of_cost()?;
+                Ok(Asked { reply, at })
+            }
+            (output, _) => Err(ctx.not_done(output)),
+        }
+    }
+
+    /// Asks until there is an answer. An agent that cannot be reached is asked again, after 1, 2
+    /// and 4 seconds and then ever later, for as long as there is time to wait.
+    async fn converse(&self, mut call: Call) -> Result<Output, Error> {
+        let run = self.run;
+        for attempt in 0.. {
+            let lost = run.agents_lost().map(|reason| Lack::Agents { reason });
+            if let Some(lack) = self.gate().or(lost) {
+                return Ok(Output::NotDone { lack, cut_off: false });
+            }
+            let others = run.agent_turns.available_permits() + 1;
+            let budget = self.config().max_budget_usd;
+            let Some(reserved) = run.purse.reserve(budget, run.recorder.spent(), others) else {
+                return Ok(Output::NotDone { lack: Lack::Money, cut_off: false });
+            };
+            call.max_budget_usd = reserved.amount;
+            let answer = pin!(run.ports.agent.ask(&call));
+            let over = run.ports.clock.sleep(self.time_left());
+            let answer = match select(answer, over).await {
+                Either::Left((answer, _)) => answer.map_err(|error| run.redacted(error)),
+                Either::Right(((), _)) => {
+                    return Ok(Output::NotDone { lack: Lack::Time, cut_off: true });
+                }
+            };
+            let reason = match answer {
+                Ok(reply) => {
+                    return Ok(Output::Asked { reply, no_answer: None });
+                }
+                Err(AgentError::NoAnswer { reason, cost_usd }) => {
+                    let reply = Reply { cost_usd, ..Reply::default() };
+                    return Ok(Output::Asked { reply, no_answer: Some(reason) });
+                }
+                Err(AgentError::Unavailable { reason }) => reason,
+                Err(source) => return Err(Error::Agent { key: self.key.clone(), source }),
+            };
+            drop(reserved);
+            let left = self.time_left();
+            let pause = Duration::from_secs(1 << u32::min(attempt, 8)).min(LONGEST_PAUSE);
+            // Agents that are not back when a path ends may be back for what comes after it.
+            if pause >= left && self.until >= budget::search_ends(self.config()) {
+                run.lose_agents(&reason);
+                return Ok(Output::NotDone { lack: Lack::Agents { reason }, cut_off: false });
+            }
+            let pause = pause.min(left);
+            self.scope("wait").tell(Event::Waiting { seconds: pause.as_secs(), reason })?;
+            run.ports.clock.sleep(pause).await;
+        }
+        Err(Error::Precondition("unreachable: the loop above ends by returning"))
+    }
+
+    fn call<R: Role>(&self, prompt: String, input: serde_json::Value) -> Call {
+        let header = &self.run.header;
+        let config = AgentConfig::for_variant(R::AGENT, R::VARIANT, header.config.tool_profile);
+        Call {
+            step: self.key.to_string(),
+            role: R::AGENT.to_string(),
+            variant: R::VARIANT.map(str::to_owned),
+            lane: self.lane.clone(),
+            system_prompt: crate::environment::system_prompt(header),
+            prompt,
+            input,
+            tools: config.tools.unwrap_or_default(),
+            schema: config.output_schema.map(OutputSchema::json_schema),
+            model: header.config.model.clone(),
+            max_turns: config.max_turns,
+            max_budget_usd: None,
+        }
+    }
+
+    /// Runs a script in this lane's workspace, once.
+    pub async fn execute(
+        &self,
+        script: &SolutionScript,
+        time_limit: Duration,
+    ) -> Result<Ran, Error> {
+        let ctx = self.scope("run");
+        let digest = Digest::of(&script.content);
+        let work = async {
+            let _slot = self.run.script_slots.acquire().await;
+            if let Some(lack) = self.gate() {
+                return Ok(Output::NotDone { lack, cut_off: false });
+            }
+            let name = self.run.dir.keep_script(&script.content)?;
+            let time_left = self.time_left();
+            let job = Job {
+                script: script.content.clone(),
+                filename: "solution.py".to_owned(),
+                workspace: self.run.dir.workspace(&self.lane),
+                data_dir: self.task().data_dir.clone(),
+                time_limit: time_limit.min(time_left),
+                gpus: None,
+            };
+            let outcome = self.run.ports.executor.run(&job).await;
+            let mut outcome = outcome.map_err(|source| Error::Exec {
+                key: ctx.key.clone(),
+                input: Box::new(digest.clone()),
+                source,
+            })?;
+            if matches!(outcome.ended, Ended::TimedOut { .. })
+                && time_left < time_limit
+                && let Some(lack) = self.gate()
+            {
+                // The run was over, not the script too slow: with a larger limit it gets its turn.
+                return Ok(Output::NotDone { lack, cut_off: false });
+            }
+            self.run.redact(&mut outcome.stdout.text);
+            self.run.redact(&mut outcome.stderr.text);
+            let (mut submission, mut fit) = (None, Fit::default());
+            if outcome.submission.is_present() {
+                let kept =
+                    self.run.dir.keep_submission(&name, outcome.submission.path.as_str().into())?;
+                if let Some(sample) = find_sample(&job.data_dir) {
+                    fit = compare_with_sample(&self.run.dir.solution(&kept), &sample);
+                }
+                submission = Some(kept);
+            }
+            Ok(Output::Ran { outcome, script: name, submission, fit })
+        };
+        match ctx.once(digest.clone(), work).await? {
+            (Output::Ran { outcome, submission, fit, .. }, _) => {
+                Ok(Ran { outcome, submission, fit })
+            }
+            (output, _) => Err(ctx.not_done(output)),
+        }
+    }
+
+    /// Makes a verified submission the one of the run.
+    pub(crate) fn publish(
+        &self,
+        submission: &str,
+        script: &SolutionScript,
+        score: Score,
+        from: SolutionPhase,
+    ) -> Result<(), Error> {
+        if self.run.recorder.is_writing() {
+            self.run.dir.publish(submission, &script.content)?;
+        }
+        self.tell(Event::Published { score, from })
+    }
+
+    /// Records that the run goes on without the script that could not be run. What follows is
+    /// built on that, so a resumed run must not find the script working after all.
+    pub fn give_up(&self, error: &Error) -> Result<(), Error> {
+        let Error::Exec { key, input, source } = error else { return Ok(()) };
+        let lack = Lack::Executor { reason: in_full(source) };
+        let output = Output::NotDone { lack, cut_off: false };
+        self.run.recorder.finished(key, (**input).clone(), &output, self.run.ports.clock.now())
+    }
+}
+
+impl Run {
+    fn redact(&self, text: &mut String) {
+        for secret in &self.ports.secrets {
+            if text.contains(secret.as_str()) {
+                *text = text.replace(secret.as_str(), "[redacted]");
+            }
+        }
+    }
+
+    /// The same error without secrets: it is recorded, shown and logged.
+    fn redacted(&self, mut error: AgentError) -> AgentError {
+        match &mut error {
+            AgentError::NoAnswer { reason, .. }
+            | AgentError::Unavailable { reason }
+            | AgentError::Unauthorized { reason } => self.redact(reason),
+            AgentError::NotScripted { .. } => {}
+        }
+        error
+    }
+
+    fn redact_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.redact(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
+            Value::Object(map) => map.values_mut().for_each(|value| self.redact_value(value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
