@@ -363,6 +363,8 @@ impl<'run> RunCtx<'run> {
         };
         let at = run.ports.clock.now();
         run.recorder.finished(&self.key, input, &output, at)?;
+        // Only here: what is handed back from the record was warned of when it was new.
+        run.warn_of_cost()?;
         Ok((output, at))
     }
 

@@ -42,7 +42,6 @@ impl RunCtx<'_> {
                 if let Some(reason) = no_answer {
                     ctx.warn(format!("{} gave no answer: {reason}", R::AGENT))?;
                 }
-                self.run.warn_of_cost()?;
                 Ok(Asked { reply, at })
             }
             (output, _) => Err(ctx.not_done(output)),

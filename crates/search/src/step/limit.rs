@@ -99,8 +99,7 @@ impl Run {
     pub(super) fn warn_of_cost(&self) -> Result<(), Error> {
         let Some(budget) = self.header.config.max_budget_usd else { return Ok(()) };
         let spent = self.recorder.spent();
-        // A rehearsal tells nothing, so it must not count as having told.
-        let due = spent >= budget::WARN_AT * budget && self.recorder.is_writing();
+        let due = spent >= budget::WARN_AT * budget;
         if !due || self.warned_of_cost.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
