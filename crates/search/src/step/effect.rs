@@ -52,7 +52,8 @@ impl RunCtx<'_> {
     /// and 4 seconds and then ever later, for as long as there is time to wait.
     async fn converse(&self, mut call: Call) -> Result<Output, Error> {
         let run = self.run;
-        for attempt in 0.. {
+        let mut pause = Duration::from_secs(1);
+        loop {
             let lost = run.agents_lost().map(|reason| Lack::Agents { reason });
             if let Some(lack) = self.gate().or(lost) {
                 return Ok(Output::NotDone { lack, cut_off: false });
@@ -84,17 +85,16 @@ impl RunCtx<'_> {
             };
             drop(reserved);
             let left = self.time_left();
-            let pause = Duration::from_secs(1 << u32::min(attempt, 8)).min(LONGEST_PAUSE);
             // Agents that are not back when a path ends may be back for what comes after it.
             if pause >= left && self.until >= budget::search_ends(self.config()) {
                 run.lose_agents(&reason);
                 return Ok(Output::NotDone { lack: Lack::Agents { reason }, cut_off: false });
             }
-            let pause = pause.min(left);
-            self.scope("wait").tell(Event::Waiting { seconds: pause.as_secs(), reason })?;
-            run.ports.clock.sleep(pause).await;
+            let wait = pause.min(left);
+            self.scope("wait").tell(Event::Waiting { seconds: wait.as_secs(), reason })?;
+            run.ports.clock.sleep(wait).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
-        Err(Error::Precondition("unreachable: the loop above ends by returning"))
     }
 
     fn call<R: Role>(&self, prompt: String, input: serde_json::Value) -> Call {
