@@ -179,7 +179,7 @@ fn block_validation() {
 fn score_parsing() {
     let output = "epoch 1 loss 0.123456\n".repeat(45_000) + "Final Validation Performance: 0.5\n";
     let time = median(|| assert!(parse_score(&output).is_some()));
-    row("score in 1 MB of output", &format!("{:.2} ms", millis(time)));
+    row("score in 1 MB of output", &format!("{:.4} ms", millis(time)));
 }
 
 fn help() {
