@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use mle_star::RunError;
+use mle_star::secrets::mask;
 use mle_star::task_file::TaskFileError;
 use mle_star_search::models::ConfigError;
 
@@ -43,10 +44,10 @@ impl Failure {
     #[expect(clippy::print_stderr, reason = "the one place that says why a command failed")]
     pub(crate) fn report(self) -> ExitCode {
         // A line for the whole chain of causes; a cause may bring line breaks of its own.
-        let message = mle_star_view::plain(&format!("{:#}", self.error));
-        eprintln!("error: {message}");
+        let shown = |text: &str| mask(&mle_star_view::plain(text));
+        eprintln!("error: {}", shown(&format!("{:#}", self.error)));
         if let Some(hint) = self.hint {
-            eprintln!("hint: {}", mle_star_view::plain(&hint));
+            eprintln!("hint: {}", shown(&hint));
         }
         ExitCode::from(self.code)
     }

@@ -34,7 +34,7 @@ pub mod pipeline;
 pub mod task_file;
 
 mod clock;
-mod secrets;
+pub mod secrets;
 
 pub use mle_star_search::models::{self, FinalResult, PipelineConfig, TaskDescription};
 pub use mle_star_search::{Diagnostics, PipelineError};

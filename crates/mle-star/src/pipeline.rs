@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use crate::agents::{Agents, AgentsError};
 use crate::clock::SystemClock;
-use crate::secrets::secrets;
+use crate::secrets::{mask_all, secrets, utf8_environment};
 
 /// A run that is about to begin.
 #[derive(Debug, Clone)]
@@ -200,6 +200,11 @@ impl Pipeline {
         task.validate()?;
         let environment = ConfigLayer::from_environment(utf8_environment())?;
         let mut config = settings.over(environment).over(preset).resolve()?;
+        // What people write goes into the journal, and they paste more than they mean to.
+        let secrets = secrets(utf8_environment());
+        task.description = mask_all(&task.description, &secrets);
+        let masked = reference_discussions.iter().map(|text| mask_all(text, &secrets));
+        let reference_discussions = masked.collect();
         task.data_dir = camino::absolute_utf8(&task.data_dir)?;
         config.prompts_dir = config.prompts_dir.map(check_prompts).transpose()?;
         let data = mle_star_profile::profile(&task.data_dir, &Bounds::default())?;
@@ -376,12 +381,6 @@ fn check_packages(task: &TaskDescription, machine: &Machine) -> Result<(), RunEr
 
 fn has_key() -> bool {
     std::env::var_os("ANTHROPIC_API_KEY").is_some_and(|key| !key.is_empty())
-}
-
-/// The environment, without what is not text.
-fn utf8_environment() -> impl Iterator<Item = (String, String)> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
 impl RunError {

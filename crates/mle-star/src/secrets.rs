@@ -15,6 +15,21 @@ pub(crate) fn secrets(variables: impl IntoIterator<Item = (String, String)>) -> 
     values.collect()
 }
 
+/// `text` without the values of the environment's secrets.
+pub fn mask(text: &str) -> String {
+    mask_all(text, &secrets(utf8_environment()))
+}
+
+pub(crate) fn mask_all(text: &str, secrets: &[String]) -> String {
+    secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "[redacted]"))
+}
+
+/// The environment, without what is not text.
+pub(crate) fn utf8_environment() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -28,6 +43,8 @@ mod tests {
             ("HOME", "/home/somebody"),
         ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        assert_eq!(secrets(variables), ["sk-ant-12345", "ghp_abcdefgh"]);
+        let secrets = secrets(variables);
+        assert_eq!(secrets, ["sk-ant-12345", "ghp_abcdefgh"]);
+        assert_eq!(mask_all("key sk-ant-12345, home", &secrets), "key [redacted], home");
     }
 }

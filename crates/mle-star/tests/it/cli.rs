@@ -601,3 +601,26 @@ fn a_later_setting_wins_over_an_earlier_one() {
     let config = fs_err::read_to_string(shop.only_run().join("config.yaml")).unwrap();
     assert!(config.starts_with("num_retrieved_models: 1\n"), "{config}");
 }
+
+/// A secret of the environment that a person pasted into a task is not written down, nor shown in
+/// an error.
+#[test]
+fn a_secret_in_a_task_or_an_error_is_masked() {
+    let shop = Shop::new();
+    let task = fs_err::read_to_string(shop.path().join("shop/task.yaml")).unwrap();
+    let task = task.replace("Predict y from x.", "Predict y. My key is sk-ant-very-secret.");
+    shop.write("shop/task.yaml", &task);
+    let mut run = shop.run(SMALL);
+    run.env("SOME_API_KEY", "sk-ant-very-secret").assert().success();
+    let run = shop.only_run();
+    for file in ["journal.jsonl", "task.yaml", "config.yaml", "result.json"] {
+        let text = fs_err::read_to_string(run.join(file)).unwrap();
+        assert!(!text.contains("very-secret"), "{file}");
+    }
+    assert!(fs_err::read_to_string(run.join("task.yaml")).unwrap().contains("[redacted]"));
+
+    let mut wrong = shop.command();
+    wrong.env("SOME_API_KEY", "sk-ant-very-secret").args(["run", "sk-ant-very-secret"]);
+    let said = text(wrong.output().unwrap().stderr);
+    assert!(said.contains("[redacted]") && !said.contains("very-secret"), "{said}");
+}
