@@ -27,7 +27,9 @@ fn wait_for(shop: &Shop, child: &mut Child, wanted: usize) {
             let run = runs.next()?.ok()?;
             fs_err::read_to_string(run.path().join("journal.jsonl")).ok()
         });
-        let finished = journal.map_or(0, |text| text.matches(r#""record":"finished""#).count());
+        // A kill can tear the last line; what is torn is not finished.
+        let whole = journal.and_then(|text| Some(text.rsplit_once('\n')?.0.to_owned()));
+        let finished = whole.map_or(0, |text| text.matches(r#""record":"finished""#).count());
         if finished >= wanted || child.try_wait().unwrap().is_some() {
             return;
         }
