@@ -9,14 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::Saturating;
 
 use mle_star_search::event::{Output, Record};
+use mle_star_search::finalize::EARLY_REPAIRS;
 use mle_star_search::models::PipelineConfig;
-
-/// How often the extractor is asked at most: once, again for a reply that can be read, and twice
-/// for a block that is really in the script.
-const EXTRACTOR_CALLS: Saturating<usize> = Saturating(4);
-
-/// How many repairs the script of an early submission may take.
-const EARLY_REPAIRS: Saturating<usize> = Saturating(1);
+use mle_star_search::phase2::EXTRACTOR_CALLS;
 
 /// A number of things: settings may be absurdly large, and then so is this.
 type Count = Saturating<usize>;
@@ -63,6 +58,7 @@ impl Estimate {
         let inner = outer * Saturating(config.inner_loop_steps);
         let rounds = Saturating(if paths == one { 0 } else { config.ensemble_rounds });
         let early = Saturating(usize::from(config.early_submission));
+        let early_repairs = early * Saturating(EARLY_REPAIRS);
         let submissions = one + early;
         let merges = (one.min(models - one), models - one);
 
@@ -73,9 +69,9 @@ impl Estimate {
         // is made even if it changes nothing and so adds no script.
         let leakage = (
             scored.0 + one + submissions,
-            (scored.1 + one) * (one + debug) + early * (one + EARLY_REPAIRS),
+            (scored.1 + one) * (one + debug) + early + early_repairs,
         );
-        let repairs = (scored.1 + outer + one) * debug + early * EARLY_REPAIRS;
+        let repairs = (scored.1 + outer + one) * debug + early_repairs;
         let scripts = (scored.0 + outer + submissions, scored.1 + outer + submissions + repairs);
 
         let none = Saturating(0);
@@ -86,7 +82,7 @@ impl Estimate {
             ("data", always(one)),
             ("ablation", always(outer)),
             ("summarize", always(outer)),
-            ("extractor", range((outer, outer * EXTRACTOR_CALLS))),
+            ("extractor", range((outer, outer * Saturating(EXTRACTOR_CALLS)))),
             ("planner", always(inner - outer)),
             ("coder", always(inner)),
             ("ens_planner", always(rounds)),

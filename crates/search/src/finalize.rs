@@ -10,6 +10,9 @@ use crate::models::{DataContaminationResult, SolutionPhase, SolutionScript};
 use crate::roles::{check_contamination, generate_test_submission, remove_subsampling};
 use crate::step::RunCtx;
 
+/// How many repairs the script of an early submission may take.
+pub const EARLY_REPAIRS: usize = 1;
+
 /// What finalization gives.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finalized {
@@ -68,7 +71,7 @@ pub async fn submit_early(
     let options = EvalOptions {
         purpose: Purpose::Submission,
         timeout: script_timeout(ctx.config()),
-        max_retries: 1,
+        max_retries: EARLY_REPAIRS,
     };
     match unless_short(submit(ctx, solution, options).await) {
         Err(error) if !error.stops_the_run() => {

@@ -26,7 +26,9 @@ pub use result::{
     EnsembleAttempt, EvaluationResult, FinalResult, InnerLoopResult, OuterStepRecord, Phase1Result,
     Phase2Result, Phase3Result, PhaseOutcome, PhaseStatus, RefinementAttempt,
 };
-pub use score::{NoScore, Score, is_improvement, is_improvement_or_equal, parse_score, read_score};
+pub use score::{
+    NoScore, Score, best_of, is_improvement, is_improvement_or_equal, parse_score, read_score,
+};
 pub use solution::{BlockNotFound, CodeBlock, CodeBlockCategory, SolutionPhase, SolutionScript};
 pub use task::{DataModality, MetricDirection, Network, TaskDescription, TaskError, TaskType};
 

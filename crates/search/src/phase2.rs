@@ -15,7 +15,7 @@ use crate::models::{
 use crate::step::RunCtx;
 
 pub use inner::run_phase2_inner_loop;
-pub use outer::run_phase2_outer_loop;
+pub use outer::{EXTRACTOR_CALLS, run_phase2_outer_loop};
 
 /// What all paths gave.
 #[derive(Debug, Clone, PartialEq)]

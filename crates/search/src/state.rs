@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::evaluate::Purpose;
 use crate::event::{Decision, Event, Lack, Output, Phase, Record};
-use crate::models::{MetricDirection, Score, is_improvement_or_equal};
+use crate::models::{MetricDirection, Score, best_of};
 use crate::step::StepKey;
 use crate::summary::{Costs, Durations};
 
@@ -167,15 +167,8 @@ impl Tally {
                 }
             }
             Event::Evaluated { purpose: Purpose::Validation, score: Some(score), .. } => {
-                let better = match (self.best, self.direction) {
-                    (Some(best), Some(direction)) => {
-                        is_improvement_or_equal(*score, best, direction)
-                    }
-                    _ => true,
-                };
-                if better {
-                    self.best = Some(*score);
-                }
+                let best = |direction| best_of(self.best, *score, direction);
+                self.best = Some(self.direction.map_or(*score, best));
             }
             Event::Evaluated { .. }
             | Event::Retrieved { .. }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::evaluate::rank_solutions;
 use crate::event::Phase;
 use crate::models::{FinalResult, Score, SolutionPhase};
 
@@ -91,15 +92,8 @@ pub(crate) fn lineage(result: &FinalResult, selected: SolutionPhase) -> Vec<Stri
     let models: Vec<&str> =
         phase1.retrieved_models.iter().map(|it| it.model_name.as_str()).collect();
     lines.push(format!("Phase 1: models {}", models.join(", ")));
-    let best = phase1.candidate_solutions.iter().filter(|it| it.score.is_some()).reduce(|a, b| {
-        let better = match (a.score, b.score) {
-            (Some(old), Some(new)) => {
-                crate::models::is_improvement(new, old, result.task.metric_direction)
-            }
-            _ => false,
-        };
-        if better { b } else { a }
-    });
+    let ranked = rank_solutions(&phase1.candidate_scores, result.task.metric_direction);
+    let best = ranked.first().and_then(|index| phase1.candidate_solutions.get(*index));
     if let Some(name) = best.and_then(|it| it.source_model.as_deref()) {
         lines.push(format!(
             "Phase 1: best candidate {name}; initial solution ({:?}) scored {}",

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use mle_star_search::event::{Event, Output, Phase, Record};
-use mle_star_search::models::{MetricDirection, Score, is_improvement_or_equal};
+use mle_star_search::models::{MetricDirection, Score, best_of};
 use serde::Serialize;
 
 /// Where a run is, what it has found and what it has spent.
@@ -121,7 +121,10 @@ impl Overview {
     fn happen(&mut self, key: &str, event: &Event) {
         match event {
             Event::PhaseStarted { phase } => self.phase = Some(*phase),
-            Event::Evaluated { score: Some(score), .. } => self.consider(*score),
+            Event::Evaluated { score: Some(score), .. } => {
+                let best = |direction| best_of(self.best, *score, direction);
+                self.best = Some(self.direction.map_or(*score, best));
+            }
             Event::Selected { score, .. } => self.selected = Some(*score),
             Event::Warned { message } => self.warnings.push(format!("{key}: {message}")),
             Event::Evaluated { score: None, .. }
@@ -140,16 +143,6 @@ impl Overview {
             | Event::Published { .. }
             | Event::Summarized { .. }
             | Event::Submitted { .. } => {}
-        }
-    }
-
-    fn consider(&mut self, score: Score) {
-        let better = match (self.best, self.direction) {
-            (Some(best), Some(direction)) => is_improvement_or_equal(score, best, direction),
-            _ => true,
-        };
-        if better {
-            self.best = Some(score);
         }
     }
 }

@@ -47,6 +47,11 @@ pub fn is_improvement_or_equal(new: Score, old: Score, direction: MetricDirectio
     new == old || is_improvement(new, old, direction)
 }
 
+/// The better of what was best and what is new, which a tie goes to.
+pub fn best_of(best: Option<Score>, new: Score, direction: MetricDirection) -> Score {
+    best.filter(|best| !is_improvement_or_equal(new, *best, direction)).unwrap_or(new)
+}
+
 /// The last score that a script printed, if it printed a usable one.
 pub fn parse_score(stdout: &str) -> Option<Score> {
     read_score(stdout).ok()

@@ -18,6 +18,9 @@ const BLOCK_RETRIES: usize = 2;
 /// How often the extractor is asked again for a reply that can be read.
 const PARSE_RETRIES: usize = 1;
 
+/// How often the extractor is asked at most in one outer step.
+pub const EXTRACTOR_CALLS: usize = 1 + PARSE_RETRIES + BLOCK_RETRIES;
+
 /// What stands for the summary of a study that failed.
 const STUDY_FAILED: &str = "Ablation study failed for this step";
 

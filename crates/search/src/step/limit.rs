@@ -81,7 +81,7 @@ impl RunCtx<'_> {
 
     /// What was lacking first in this part of the run, if anything was.
     pub(crate) fn lacked(&self) -> Option<Lack> {
-        self.tally().lacked(&self.key).cloned()
+        self.run.recorder.lacked(&self.key)
     }
 }
 

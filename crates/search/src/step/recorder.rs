@@ -10,7 +10,7 @@ use tokio::sync::broadcast;
 
 use super::{Digest, OnChange, StepKey};
 use crate::error::{Diagnostics, Error};
-use crate::event::{Decision, Event, FORMAT, Header, Output, Record};
+use crate::event::{Decision, Event, FORMAT, Header, Lack, Output, Record};
 use crate::models::PipelineConfig;
 use crate::state::{PipelineState, Tally};
 
@@ -234,6 +234,11 @@ impl Recorder {
     /// The sums of the run so far.
     pub(super) fn tally(&self) -> Tally {
         self.state().tally.clone()
+    }
+
+    /// What was lacking first at `key` or inside of it.
+    pub(super) fn lacked(&self, key: &StepKey) -> Option<Lack> {
+        self.state().tally.lacked(key).cloned()
     }
 
     pub(super) fn pipeline_state(&self, now: Timestamp) -> PipelineState {

@@ -421,23 +421,10 @@ async fn the_planner_is_asked_before_every_attempt_but_the_first() {
 async fn no_step_begins_before_the_one_before_it_has_ended() {
     let world = World::new("K=3");
     refine(&world).await;
-    let steps: Vec<(char, String)> = world
-        .records()
-        .into_iter()
-        .filter_map(|record| match record {
-            Record::Started { key, .. } => Some(('>', key.to_string())),
-            Record::Finished { key, .. } => Some(('<', key.to_string())),
-            Record::Opened { .. }
-            | Record::Resumed { .. }
-            | Record::Settings { .. }
-            | Record::Decided { .. }
-            | Record::Abandoned { .. }
-            | Record::Happened { .. } => None,
-        })
-        .collect();
+    let steps = world.beginnings_and_ends();
     assert_eq!(steps.len(), 2 * (3 + 4 + 4));
     for pair in steps.chunks(2) {
-        assert_eq!((pair[0].0, pair[1].0), ('>', '<'));
+        assert_eq!((pair[0].0, pair[1].0), ("started", "finished"));
         assert_eq!(pair[0].1, pair[1].1);
     }
 }

@@ -233,20 +233,7 @@ async fn a_round_plans_writes_checks_for_leakage_and_evaluates_in_this_order() {
 async fn no_step_begins_before_the_one_before_it_has_ended() {
     let world = World::new("R=3");
     combine(&world, &inputs()).await;
-    let steps: Vec<_> = world
-        .records()
-        .into_iter()
-        .filter_map(|record| match record {
-            Record::Started { key, .. } => Some(("started", key.to_string())),
-            Record::Finished { key, .. } => Some(("finished", key.to_string())),
-            Record::Opened { .. }
-            | Record::Resumed { .. }
-            | Record::Settings { .. }
-            | Record::Decided { .. }
-            | Record::Abandoned { .. }
-            | Record::Happened { .. } => None,
-        })
-        .collect();
+    let steps = world.beginnings_and_ends();
     let one_by_one: Vec<_> = world
         .steps()
         .into_iter()

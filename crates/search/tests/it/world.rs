@@ -256,6 +256,16 @@ impl World {
         warnings.collect()
     }
 
+    /// The beginnings and ends of steps, as they were recorded.
+    pub(crate) fn beginnings_and_ends(&self) -> Vec<(&'static str, String)> {
+        let marks = self.records().into_iter().filter_map(|record| match record {
+            Record::Started { key, .. } => Some(("started", key.to_string())),
+            Record::Finished { key, .. } => Some(("finished", key.to_string())),
+            _ => None,
+        });
+        marks.collect()
+    }
+
     /// The keys of the finished steps, in the order in which they were finished.
     pub(crate) fn steps(&self) -> Vec<String> {
         let keys = self.records().into_iter().filter_map(|record| match record {
