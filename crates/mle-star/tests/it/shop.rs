@@ -1,5 +1,6 @@
 //! A task folder with data, and scripted replies for it.
 
+use std::io::Write as _;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -120,6 +121,12 @@ impl Shop {
         assert!(runs.next().is_none(), "there is more than one run");
         run
     }
+}
+
+/// Says that a test checks nothing here, and why.
+pub(crate) fn skipped(why: &str) {
+    // Not `eprintln`, which the test runner keeps to itself when a test passes.
+    writeln!(std::io::stderr(), "skipped: {why}").ok();
 }
 
 /// What a journal holds.

@@ -194,12 +194,11 @@ fn a_run_can_be_replayed_through_another_runs_replies() {
 
 /// A real competition: the data is profiled and reaches the prompts, the layout is recognised.
 #[test]
-#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn a_real_task_folder_is_read() {
     let folder =
         camino::Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/titanic");
     if !folder.is_dir() {
-        eprintln!("skipped: {folder} is not there");
+        crate::shop::skipped(&format!("{folder} is not there"));
         return;
     }
     let shop = Shop::new();
