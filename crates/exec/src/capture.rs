@@ -6,16 +6,15 @@
 
 use std::collections::VecDeque;
 
-use tokio::io::{AsyncRead, AsyncReadExt};
+use camino::Utf8PathBuf;
 
 use crate::Captured;
+use crate::spool::Spool;
 
 /// How much of a stream's beginning is kept.
 const HEAD_BYTES: usize = 32 * 1024;
 /// How much of a stream's end is kept.
 const TAIL_BYTES: usize = 32 * 1024;
-/// How much is read at once; a pipe holds as much.
-const CHUNK_BYTES: usize = 64 * 1024;
 /// How much of the head may be given up so that it ends with a whole line.
 const LINE_BYTES: usize = 1024;
 
@@ -25,21 +24,25 @@ pub(crate) struct Capture {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     total: u64,
+    spool: Option<Spool>,
 }
 
 impl Capture {
-    /// Takes in everything `stream` carries, up to its end.
-    ///
-    /// A stream that cannot be read any further has ended as far as anyone can tell.
-    pub(crate) async fn read_to_end(&mut self, mut stream: impl AsyncRead + Unpin) {
-        let mut chunk = vec![0; CHUNK_BYTES];
-        while let Ok(length @ 1..) = stream.read(&mut chunk).await {
-            self.push(chunk.get(..length).unwrap_or_default());
-        }
+    /// Also keeps far longer ends in `file`. Where that cannot be written, it does without.
+    pub(crate) fn with_file(file: Utf8PathBuf) -> Self {
+        Self { spool: Spool::create(file).ok(), ..Self::default() }
     }
 
-    fn push(&mut self, bytes: &[u8]) {
+    /// How much came so far.
+    pub(crate) fn total_bytes(&self) -> u64 {
+        self.total
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
+        if self.spool.as_mut().is_some_and(|spool| spool.push(bytes).is_err()) {
+            self.spool = None; // a full disk must not end the capture
+        }
         let room = HEAD_BYTES - self.head.len();
         let (head, rest) = bytes.split_at(room.min(bytes.len()));
         self.head.extend_from_slice(head);
@@ -53,12 +56,13 @@ impl Capture {
     /// The text of what was kept.
     pub(crate) fn finish(mut self) -> Captured {
         let total_bytes = self.total;
+        let file = self.spool.take().and_then(|spool| spool.finish().ok());
         let tail: &[u8] = self.tail.make_contiguous();
         let truncated = total_bytes > (self.head.len() + tail.len()) as u64;
         if !truncated {
             self.head.extend_from_slice(tail); // nothing lies between, not even half a character
             let text = String::from_utf8_lossy(&self.head).into_owned();
-            return Captured { text, total_bytes, truncated };
+            return Captured { text, total_bytes, truncated, file };
         }
 
         let head = without_broken_line(&self.head);
@@ -67,7 +71,7 @@ impl Capture {
         let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
         let newline = if head.ends_with('\n') { "" } else { "\n" };
         let text = format!("{head}{newline}[... {missing} bytes are missing here ...]\n{tail}");
-        Captured { text, total_bytes, truncated }
+        Captured { text, total_bytes, truncated, file }
     }
 }
 
@@ -121,8 +125,12 @@ mod tests {
     fn a_short_stream_is_kept_whole_however_it_arrives() {
         let whole = "zwölf Boxkämpfer\n".repeat(3_000);
         assert!((HEAD_BYTES..HEAD_BYTES + TAIL_BYTES).contains(&whole.len()));
-        let expected =
-            Captured { text: whole.clone(), total_bytes: whole.len() as u64, truncated: false };
+        let expected = Captured {
+            text: whole.clone(),
+            total_bytes: whole.len() as u64,
+            truncated: false,
+            file: None,
+        };
 
         for size in [1, 7, 4096, whole.len()] {
             let chunks: Vec<&[u8]> = whole.as_bytes().chunks(size).collect();
@@ -133,9 +141,9 @@ mod tests {
     #[test]
     fn a_long_stream_keeps_both_ends_and_counts_the_rest() {
         let stream: String = (0..100_000).map(|line| format!("line {line}\n")).collect();
-        for size in [100, CHUNK_BYTES, stream.len()] {
+        for size in [100, 65_536, stream.len()] {
             let chunks: Vec<&[u8]> = stream.as_bytes().chunks(size).collect();
-            let Captured { text, total_bytes, truncated } = captured(&chunks);
+            let Captured { text, total_bytes, truncated, .. } = captured(&chunks);
 
             assert!(truncated && total_bytes == stream.len() as u64);
             assert!(text.starts_with("line 0\nline 1\n") && text.ends_with("\nline 99999\n"));

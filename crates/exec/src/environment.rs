@@ -5,6 +5,8 @@ use std::ffi::{OsStr, OsString};
 
 use camino::Utf8Path;
 
+use crate::slots::Slot;
+
 /// Where a script's home is inside its workspace.
 pub(crate) const HOME: &str = ".home";
 /// Where a script's temporary files go inside its workspace.
@@ -41,26 +43,70 @@ const PASSED_PREFIX: &str = "CUDA_";
 /// Which devices a script may use.
 const DEVICES: &str = "CUDA_VISIBLE_DEVICES";
 
-/// The environment of a script in `workspace`, made from `ours`.
+/// How many threads the numerical libraries start, each by its own name for that.
+///
+/// PyTorch, LightGBM and XGBoost follow OpenMP's; `TORCH_NUM_THREADS` is read by nobody. Python
+/// itself counts cores by the last one, from 3.13 on.
+const THREADS: [&str; 13] = [
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "NUMEXPR_MAX_THREADS",
+    "NUMBA_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+    "POLARS_MAX_THREADS",
+    "TF_NUM_INTRAOP_THREADS",
+    "LOKY_MAX_CPU_COUNT",
+    "PYTHON_CPU_COUNT",
+];
+
+/// What every script gets, so that it gives the same numbers each time and opens no window.
+///
+/// `TF_DETERMINISTIC_OPS` is absent: with it, TensorFlow refuses scripts that set no seed. CUDA's
+/// matrix products need the workspace before anybody can ask them to be deterministic.
+const ALWAYS: [(&str, &str); 5] = [
+    ("PYTHONUNBUFFERED", "1"),
+    ("PYTHONHASHSEED", "0"),
+    ("PYTHONDONTWRITEBYTECODE", "1"),
+    ("CUBLAS_WORKSPACE_CONFIG", ":4096:8"),
+    ("MPLBACKEND", "Agg"),
+];
+
+/// The environment of a script in `workspace`, made from `ours`. Without a `slot` it sees the
+/// cores and devices that we see.
 pub(crate) fn environment(
     ours: impl IntoIterator<Item = (OsString, OsString)>,
     workspace: &Utf8Path,
-    gpus: Option<&[u32]>,
+    slot: Option<&Slot>,
 ) -> Vec<(OsString, OsString)> {
     let mut theirs: Vec<(OsString, OsString)> =
         ours.into_iter().filter(|(name, _)| passes(name)).collect();
-    let mut set = |name: &str, value: String| {
+    let mut set = |name: &str, value: &str| {
         theirs.retain(|(known, _)| known != name);
         theirs.push((name.into(), value.into()));
     };
-    set("HOME", workspace.join(HOME).into_string());
-    set("TMPDIR", workspace.join(TMP).into_string());
-    set("PYTHONUNBUFFERED", "1".to_owned());
-    set("PYTHONHASHSEED", "0".to_owned());
-    set("PYTHONDONTWRITEBYTECODE", "1".to_owned());
-    if let Some(gpus) = gpus {
-        let list: Vec<String> = gpus.iter().map(u32::to_string).collect();
-        set(DEVICES, list.join(","));
+    set("HOME", workspace.join(HOME).as_str());
+    // Joblib would put its large arrays into memory that nobody counts.
+    for name in ["TMPDIR", "JOBLIB_TEMP_FOLDER"] {
+        set(name, workspace.join(TMP).as_str());
+    }
+    for (name, value) in ALWAYS {
+        set(name, value);
+    }
+    let Some(slot) = slot else { return theirs };
+    if !slot.cores.is_empty() {
+        let threads = slot.cores.len().to_string();
+        for name in THREADS {
+            set(name, &threads);
+        }
+        // A thread that waits lets the others have the core.
+        set("OMP_WAIT_POLICY", "passive");
+    }
+    if let Some(gpus) = &slot.gpus {
+        set(DEVICES, &gpus.join(","));
     }
     theirs
 }
@@ -73,9 +119,9 @@ fn passes(name: &OsStr) -> bool {
 mod tests {
     use super::*;
 
-    fn seen(ours: &[(&str, &str)], gpus: Option<&[u32]>) -> Vec<String> {
+    fn seen(ours: &[(&str, &str)], slot: Option<&Slot>) -> Vec<String> {
         let ours = ours.iter().map(|(name, value)| (name.into(), value.into()));
-        let theirs = environment(ours, Utf8Path::new("/work"), gpus);
+        let theirs = environment(ours, Utf8Path::new("/work"), slot);
         let line = |(name, value): &(OsString, OsString)| {
             format!("{}={}", name.to_str().unwrap(), value.to_str().unwrap())
         };
@@ -84,14 +130,23 @@ mod tests {
         seen
     }
 
-    const ALWAYS: [&str; 5] = [
+    fn slot(cores: &[usize], gpus: Option<&[&str]>) -> Slot {
+        let gpus = gpus.map(|gpus| gpus.iter().map(|&gpu| gpu.to_owned()).collect());
+        Slot { cores: cores.into(), gpus }
+    }
+
+    const SEEN_ALWAYS: [&str; 8] = [
+        "CUBLAS_WORKSPACE_CONFIG=:4096:8",
         "HOME=/work/.home",
+        "JOBLIB_TEMP_FOLDER=/work/.tmp",
+        "MPLBACKEND=Agg",
         "PYTHONDONTWRITEBYTECODE=1",
         "PYTHONHASHSEED=0",
         "PYTHONUNBUFFERED=1",
         "TMPDIR=/work/.tmp",
     ];
 
+    /// REQ-EX-004
     #[test]
     fn only_listed_variables_pass() {
         let ours = [
@@ -104,8 +159,9 @@ mod tests {
             ("HOME", "/root"),
             ("TMPDIR", "/tmp"),
             ("PATH_OF_SECRET", "secret"),
+            ("OMP_NUM_THREADS", "64"),
         ];
-        assert_eq!(seen(&ours, None), ALWAYS);
+        assert_eq!(seen(&ours, None), SEEN_ALWAYS);
     }
 
     #[test]
@@ -123,12 +179,25 @@ mod tests {
         }
     }
 
+    /// REQ-EX-004
     #[test]
     fn devices_are_inherited_listed_or_hidden() {
         let ours = [(DEVICES, "7")];
-        assert!(seen(&ours, None).contains(&format!("{DEVICES}=7")));
-        assert!(seen(&ours, Some(&[0, 1])).contains(&format!("{DEVICES}=0,1")));
-        assert!(seen(&ours, Some(&[])).contains(&format!("{DEVICES}=")));
-        assert_eq!(seen(&ours, Some(&[0])).len(), ALWAYS.len() + 1);
+        let seen = |slot: Option<&Slot>| seen(&ours, slot);
+        assert!(seen(None).contains(&format!("{DEVICES}=7")));
+        assert!(seen(Some(&slot(&[], None))).contains(&format!("{DEVICES}=7")));
+        assert!(seen(Some(&slot(&[], Some(&["0", "1"])))).contains(&format!("{DEVICES}=0,1")));
+        assert!(seen(Some(&slot(&[], Some(&[])))).contains(&format!("{DEVICES}=")));
+        assert_eq!(seen(Some(&slot(&[], Some(&["GPU-a"])))).len(), SEEN_ALWAYS.len() + 1);
+    }
+
+    #[test]
+    fn every_library_is_told_how_many_cores_there_are() {
+        let seen = seen(&[], Some(&slot(&[4, 5, 6], None)));
+        for name in THREADS {
+            assert!(seen.contains(&format!("{name}=3")), "{name} in {seen:?}");
+        }
+        assert!(seen.contains(&"OMP_WAIT_POLICY=passive".to_owned()));
+        assert_eq!(seen.len(), SEEN_ALWAYS.len() + THREADS.len() + 1);
     }
 }

@@ -1,19 +1,29 @@
 //! Runs one untrusted Python script and says how it ended.
 //!
 //! A script that fails is not an error: it is an [`Outcome`]. [`ExecError`] means that *we* could
-//! not run it. A [`Job`] goes in through the port [`Executor`]; [`Local`] is the only place to run
-//! so far. In reading order: [`workspace`] is the folder a script starts in, `local` supervises
-//! the process, `environment` says which variables it sees, `capture` keeps the two ends of what it prints, `submission` looks at the file it
-//! was asked for, and [`machine`] finds the interpreter and what there is to compute with.
+//! not run it. A [`Job`] goes in through the port [`Executor`]; [`Local`] is the place to run.
+//!
+//! In reading order: [`workspace`] is the folder a script starts in, [`local`] gives it a share of
+//! the machine and starts its supervisor, [`shim`] is that supervisor, [`sandbox`] holds the script
+//! and lists what is covered and what is not, [`limits`] bound it, `environment` says which
+//! variables it sees, `capture` and `spool` keep what it prints, [`submission`] looks at the file it
+//! was asked for, and [`machine`] finds the interpreter and what there is to compute with. All
+//! unsafe code is in `sys`.
 //!
 //! Deliberately absent: scores and tracebacks (text for the caller to read), retries, and any
 //! state between two runs.
 
 mod capture;
 mod environment;
-mod local;
+pub mod limits;
+pub mod local;
 pub mod machine;
+pub mod sandbox;
+pub mod shim;
+pub mod slots;
+mod spool;
 pub mod submission;
+mod sys;
 pub mod workspace;
 
 use std::time::Duration;
@@ -22,13 +32,23 @@ use camino::Utf8PathBuf;
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-pub use local::Local;
+use crate::limits::{Limits, Resource, Usage};
+use crate::sandbox::{Containment, Tier};
+pub use local::{Local, Setup, Supervisor};
+pub use shim::supervise;
+
 pub use submission::{SubmissionInfo, inspect_submission};
 
 /// A place where scripts run.
 pub trait Executor: std::fmt::Debug + Send + Sync {
     /// Runs `job` to its end. Dropping the future stops the script.
     fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Outcome, ExecError>>;
+
+    /// How many scripts can run at the same time.
+    fn slots(&self) -> usize;
+
+    /// What holds the scripts, if anything does.
+    fn containment(&self) -> Option<&Containment>;
 }
 
 /// One script to run.
@@ -44,8 +64,9 @@ pub struct Job {
     pub data_dir: Utf8PathBuf,
     /// How long the script may run.
     pub time_limit: Duration,
-    /// The devices the script may see: `None` leaves that as it is here, an empty list hides all.
-    pub gpus: Option<Vec<u32>>,
+    /// An absolute folder outside the workspace, for what is known of the job. The same folder is
+    /// the same job: it is not run a second time, but its result is looked up there.
+    pub records: Utf8PathBuf,
 }
 
 /// How a script ended and what it left behind.
@@ -61,6 +82,20 @@ pub struct Outcome {
     pub duration_seconds: f64,
     /// The submission file, as the script left it.
     pub submission: SubmissionInfo,
+    /// What it used at most.
+    #[serde(default)]
+    pub usage: Usage,
+    /// What it could have used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
+    /// How tightly it was held.
+    #[serde(default = "not_at_all")]
+    pub tier: Tier,
+}
+
+/// Journals from before there was a sandbox do not say.
+fn not_at_all() -> Tier {
+    Tier::Off
 }
 
 /// How the interpreter ended.
@@ -82,6 +117,15 @@ pub enum Ended {
         /// The limit.
         after_seconds: f64,
     },
+    /// It used more than it may and was stopped.
+    Exceeded {
+        /// What of.
+        resource: Resource,
+        /// How much; of the disk, how little was left.
+        used: u64,
+        /// The limit.
+        limit: u64,
+    },
 }
 
 /// What one stream carried: everything if that was little, else its two ends with a line between
@@ -96,6 +140,9 @@ pub struct Captured {
     pub total_bytes: u64,
     /// Whether bytes are missing from `text`.
     pub truncated: bool,
+    /// A file with far more of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<Utf8PathBuf>,
 }
 
 /// Why a script could not be run at all.
@@ -108,6 +155,24 @@ pub enum ExecError {
         program: Utf8PathBuf,
         /// What the system said.
         source: std::io::Error,
+    },
+    /// The job could not be carried out.
+    #[error("the script could not be run: {reason}")]
+    NotRun {
+        /// Why.
+        reason: String,
+    },
+    /// The supervisor of a script ended without a word about it.
+    #[error("the supervisor of the script failed: {detail}")]
+    Supervisor {
+        /// What is known.
+        detail: String,
+    },
+    /// There is no sandbox here as tight as was asked for.
+    #[error("the sandbox that was asked for does not work here: {}", refused.join("; "))]
+    Sandbox {
+        /// Each tier that was tried, with what went wrong.
+        refused: Vec<String>,
     },
     /// A file of the job could not be written, read or removed.
     #[error(transparent)]

@@ -2,6 +2,8 @@
 //!
 //! Found once and written into prompts, so that generated code fits the machine it will run on.
 
+mod gpu;
+
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
@@ -14,14 +16,14 @@ use tokio::time::timeout;
 use crate::ExecError;
 use crate::environment::environment;
 
+pub use gpu::{Gpu, GpuInfo, detect_gpu_info};
+
 /// The oldest Python that runs the scripts.
 const OLDEST: (u32, u32) = (3, 10);
 /// How many packages are listed; the list becomes part of prompts.
 const MOST_PACKAGES: usize = 400;
 /// How long an interpreter may take to answer. One on a network file system is slow at first.
 const ANSWER: Duration = Duration::from_secs(60);
-/// How long the driver may take to list its devices.
-const DEVICES: Duration = Duration::from_secs(10);
 
 /// Names the interpreter behind a shim and its version. It imports nothing that a file in the
 /// current folder could stand in for, and even Python 2 understands it.
@@ -111,17 +113,6 @@ pub struct Package {
     pub version: String,
 }
 
-/// The graphics cards of a machine.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GpuInfo {
-    /// Whether there is at least one.
-    pub cuda_available: bool,
-    /// How many there are.
-    pub gpu_count: usize,
-    /// What they are called.
-    pub gpu_names: Vec<String>,
-}
-
 /// Finds out what there is.
 ///
 /// A configured interpreter must work: nothing else is tried in its place. Without one, `python3`
@@ -141,22 +132,6 @@ pub async fn detect(python: Option<&Utf8Path>) -> Result<Machine, ExecError> {
         memory_bytes: memory_bytes(),
         gpus: detect_gpu_info().await,
     })
-}
-
-/// Asks the driver for its devices. Where there is no driver, or no answer, there are none.
-pub async fn detect_gpu_info() -> GpuInfo {
-    let mut query = Command::new("nvidia-smi");
-    query.args(["--query-gpu=name", "--format=csv,noheader"]);
-    match answer(&mut query, DEVICES).await {
-        Ok(names) => gpu_info(&names),
-        Err(_) => GpuInfo::default(),
-    }
-}
-
-fn gpu_info(answer: &str) -> GpuInfo {
-    let names = answer.lines().map(str::trim).filter(|line| !line.is_empty());
-    let gpu_names: Vec<String> = names.map(str::to_owned).collect();
-    GpuInfo { cuda_available: !gpu_names.is_empty(), gpu_count: gpu_names.len(), gpu_names }
 }
 
 /// The first candidate that answers and is young enough: its real path and its version.
@@ -217,6 +192,42 @@ async fn installed(python: &Utf8Path) -> Result<Vec<Package>, ExecError> {
     Ok(listed(found))
 }
 
+/// Where an interpreter's files are: programs, modules, and what they are linked with.
+const WHERE_IS_EVERYTHING: &str = "\
+import sys, sysconfig
+places = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *sys.path}
+places.update(sysconfig.get_paths().values())
+places.add(sysconfig.get_config_var('LIBDIR') or '')
+for place in sorted(places):
+    print(place)
+";
+
+/// The folders and files that a script needs to read in order to use `python`.
+///
+/// Asked with a script's environment, like [`installed`]. The root and the home folder are left out
+/// if they are named: they hold far more than a Python.
+pub(crate) async fn folders_of(python: &Utf8Path) -> Result<Vec<Utf8PathBuf>, ExecError> {
+    let nowhere = Utf8Path::new("/nonexistent");
+    let mut query = Command::new(python);
+    query.args(["-c", WHERE_IS_EVERYTHING]).current_dir("/").env_clear().envs(environment(
+        std::env::vars_os(),
+        nowhere,
+        None,
+    ));
+    let broken = |detail| ExecError::PythonBroken { path: python.to_owned(), detail };
+    let places = answer(&mut query, ANSWER).await.map_err(broken)?;
+    let home = std::env::var("HOME").unwrap_or_default();
+    let mut folders: Vec<Utf8PathBuf> = places
+        .lines()
+        .map(Utf8PathBuf::from)
+        .filter(|place| place.is_absolute() && place.parent().is_some() && *place != home)
+        .collect();
+    // The interpreter may be a link, or a copy outside its prefix.
+    folders.push(python.to_owned());
+    folders.extend(python.canonicalize_utf8().ok());
+    Ok(folders)
+}
+
 /// Normalised names, each once, sorted, and no more than fit.
 fn listed(found: Vec<Package>) -> Vec<Package> {
     let mut packages: Vec<Package> = found
@@ -264,8 +275,9 @@ async fn answer(query: &mut Command, limit: Duration) -> Result<String, String> 
         Ok(Ok(Output { status, stdout, .. })) if status.success() => {
             Ok(String::from_utf8_lossy(&stdout).into_owned())
         }
-        Ok(Ok(Output { status, stderr, .. })) => {
-            let complaint = String::from_utf8_lossy(&stderr);
+        Ok(Ok(Output { status, stdout, stderr })) => {
+            let complaint = [stdout, stderr].concat(); // some complain where others answer
+            let complaint = String::from_utf8_lossy(&complaint);
             let last = complaint.lines().rev().map(str::trim).find(|line| !line.is_empty());
             Err(format!("ended with {status}: {}", last.unwrap_or("no message")))
         }
@@ -355,14 +367,6 @@ mod tests {
         assert_eq!(listed.len(), MOST_PACKAGES);
         assert!(listed.is_sorted());
         assert!(listed.ends_with(&[package("torch", "2"), package("xgboost", "2")]));
-    }
-
-    #[test]
-    fn cards_are_counted_by_their_names() {
-        let names = ["NVIDIA H200".to_owned(), "Tesla V100-SXM2-16GB".to_owned()];
-        let expected = GpuInfo { cuda_available: true, gpu_count: 2, gpu_names: names.into() };
-        assert_eq!(gpu_info("NVIDIA H200\nTesla V100-SXM2-16GB\n"), expected);
-        assert_eq!(gpu_info("\n"), GpuInfo::default());
     }
 
     #[test]

@@ -1,0 +1,241 @@
+//! What holds a script: how tightly this machine can hold it, and what it does not hold.
+//!
+//! Four tiers, best first. All of them run a script in an emptied folder with a home, temporary
+//! files and an environment of its own, watch its time, memory, processes, output and files, and
+//! kill every process it started when it ends.
+//!
+//! **[`Tier::Strong`]**: namespaces for users, processes, mounts, network and shared memory; a root
+//! folder that holds nothing but what the script was given; Landlock on top; no capabilities; a
+//! filter on calls to the system. *Covered:* writing, reading and even seeing files elsewhere;
+//! other processes, their memory, environment and signals; the network, every kind of socket,
+//! io_uring; shared memory; processes that outlive the script, the supervisor or us.
+//! *Not covered:* faults of the kernel itself, and how fast the machine is for others.
+//!
+//! **[`Tier::Fallback`]**, where namespaces are refused (as in most containers): Landlock, no
+//! capabilities, the filter, and the supervisor as the parent of all orphans. *Not covered:* see
+//! [`Gap`]; it depends on the kernel, mostly that sockets in the file system can be reached, that
+//! names and sizes of files can be seen, and that `/dev/shm` is the machine's.
+//!
+//! **[`Tier::Limits`]**, where the kernel has no Landlock: no capabilities and the limits. *Not
+//! covered:* files, network and processes of the user who started us.
+//!
+//! **[`Tier::Off`]**: the limits alone, when someone asks for it.
+
+pub(crate) mod landlock;
+pub(crate) mod lockdown;
+pub(crate) mod root;
+pub(crate) mod seccomp;
+
+use std::fmt;
+use std::str::FromStr;
+
+use camino::Utf8PathBuf;
+use serde::{Deserialize, Serialize};
+
+use crate::sys;
+
+/// How tightly a script is held; a later one is tighter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the module says what they are")]
+pub enum Tier {
+    Off,
+    Limits,
+    Fallback,
+    Strong,
+}
+
+/// What someone wants of the sandbox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wish {
+    /// The best that this machine has.
+    #[default]
+    Best,
+    /// This tier and no other, even where there is a better one.
+    Exactly(Tier),
+    /// The best there is, and rather nothing than less than this.
+    AtLeast(Tier),
+}
+
+/// Whether a script may use the network.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Network {
+    #[default]
+    Deny,
+    Allow,
+}
+
+/// How a script is to be held.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confinement {
+    /// How tightly.
+    pub tier: Tier,
+    /// Whether it may use the network.
+    pub network: Network,
+    /// What it may read beside its data and the system's own programs, such as a Python.
+    pub readable: Vec<Utf8PathBuf>,
+    /// Devices it may use.
+    pub devices: Vec<Utf8PathBuf>,
+}
+
+/// What was found to hold scripts here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Containment {
+    /// The tier in force.
+    pub tier: Tier,
+    /// What it does not hold.
+    pub gaps: Vec<Gap>,
+    /// Why the better tiers are not in force.
+    pub refused: Vec<String>,
+}
+
+/// Something that a script can do although it should not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gap {
+    /// Change, rename or remove files elsewhere.
+    WriteFiles,
+    /// Cut files elsewhere short.
+    TruncateFiles,
+    /// Read files elsewhere.
+    ReadFiles,
+    /// Change owner, mode and times of files elsewhere.
+    ChangeModes,
+    /// See names, sizes and times of files elsewhere.
+    SeeFiles,
+    /// Use the network.
+    UseNetwork,
+    /// Talk to programs through sockets in the file system, such as a container engine's.
+    FileSockets,
+    /// Talk to programs through sockets that only have a name.
+    NamedSockets,
+    /// Stop, trace or read processes of the same user.
+    TouchProcesses,
+    /// See which processes there are, with their arguments.
+    SeeProcesses,
+    /// Leave memory behind in `/dev/shm`, which is not counted.
+    SharedMemory,
+    /// Leave processes behind if the supervisor itself is killed.
+    OutliveSupervisor,
+}
+
+impl Gap {
+    /// All of them, the worst first.
+    pub const ALL: [Self; 12] = [
+        Self::WriteFiles,
+        Self::TruncateFiles,
+        Self::ReadFiles,
+        Self::ChangeModes,
+        Self::UseNetwork,
+        Self::TouchProcesses,
+        Self::FileSockets,
+        Self::NamedSockets,
+        Self::SeeFiles,
+        Self::SeeProcesses,
+        Self::SharedMemory,
+        Self::OutliveSupervisor,
+    ];
+}
+
+impl fmt::Display for Gap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::WriteFiles => "change your files",
+            Self::TruncateFiles => "cut your files short",
+            Self::ReadFiles => "read your files",
+            Self::ChangeModes => "change the permissions of your files",
+            Self::SeeFiles => "see names and sizes of your files",
+            Self::UseNetwork => "use the network",
+            Self::FileSockets => "use sockets in the file system, such as docker.sock",
+            Self::NamedSockets => "use abstract sockets",
+            Self::TouchProcesses => "signal, trace and read your processes",
+            Self::SeeProcesses => "see your processes and their arguments",
+            Self::SharedMemory => "leave files in /dev/shm",
+            Self::OutliveSupervisor => "leave processes behind if the supervisor is killed",
+        })
+    }
+}
+
+impl Containment {
+    /// What `tier` holds on this kernel.
+    pub fn of(tier: Tier, network: Network, refused: Vec<String>) -> Self {
+        let landlock = sys::landlock_version();
+        let holds = |gap: &Gap| match tier {
+            Tier::Strong => true,
+            Tier::Fallback => match gap {
+                Gap::WriteFiles | Gap::ReadFiles | Gap::ChangeModes | Gap::UseNetwork => true,
+                Gap::TouchProcesses | Gap::NamedSockets => landlock >= 6,
+                Gap::TruncateFiles => landlock >= 3,
+                Gap::FileSockets => landlock >= 9,
+                Gap::SeeFiles | Gap::SeeProcesses => false,
+                Gap::SharedMemory | Gap::OutliveSupervisor => false,
+            },
+            Tier::Limits | Tier::Off => false,
+        };
+        let open =
+            |gap: &&Gap| !holds(gap) || (**gap == Gap::UseNetwork && network == Network::Allow);
+        Self { tier, gaps: Gap::ALL.iter().filter(open).copied().collect(), refused }
+    }
+
+    /// The tier and what it does not hold, in one line.
+    pub fn summary(&self) -> String {
+        let gaps: Vec<String> = self.gaps.iter().map(Gap::to_string).collect();
+        match gaps.as_slice() {
+            [] => format!("sandbox: {}", self.tier),
+            gaps => format!("sandbox: {}; scripts can {}", self.tier, gaps.join(", ")),
+        }
+    }
+}
+
+impl Tier {
+    /// The tiers that are tried where nobody asks for another, best first.
+    pub(crate) const TRIED: [Self; 3] = [Self::Strong, Self::Fallback, Self::Limits];
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Off => "off",
+            Self::Limits => "limits",
+            Self::Fallback => "fallback",
+            Self::Strong => "strong",
+        })
+    }
+}
+
+impl FromStr for Tier {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let tiers = [Self::Off, Self::Limits, Self::Fallback, Self::Strong];
+        let found = tiers.into_iter().find(|tier| tier.to_string() == name);
+        found.ok_or_else(|| format!("`{name}` is none of strong, fallback, limits, off"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_strong_tier_holds_all_and_no_tier_at_all_holds_nothing() {
+        let strong = Containment::of(Tier::Strong, Network::Deny, Vec::new());
+        assert_eq!(strong.summary(), "sandbox: strong");
+        let off = Containment::of(Tier::Off, Network::Deny, Vec::new());
+        assert_eq!(off.gaps, Gap::ALL);
+        let online = Containment::of(Tier::Strong, Network::Allow, Vec::new());
+        assert_eq!(online.summary(), "sandbox: strong; scripts can use the network");
+    }
+
+    #[test]
+    fn tiers_are_ordered_and_have_names() {
+        assert!(Tier::Strong > Tier::Fallback && Tier::Limits > Tier::Off);
+        for tier in [Tier::Off, Tier::Limits, Tier::Fallback, Tier::Strong] {
+            assert_eq!(tier.to_string().parse(), Ok(tier));
+        }
+        assert!("best".parse::<Tier>().is_err());
+    }
+}

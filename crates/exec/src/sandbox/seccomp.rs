@@ -1,0 +1,201 @@
+//! Which calls to the system a script may make: all but those that have no business in one.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, apply_filter,
+};
+
+use super::Network;
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Filters, ready to be applied.
+#[derive(Debug, Clone)]
+pub(crate) struct Filters(Vec<BpfProgram>);
+
+/// Calls by which a process reaches into others or into the kernel.
+const FORBIDDEN: &[i64] = &[
+    libc::SYS_acct,
+    libc::SYS_add_key,
+    libc::SYS_bpf,
+    libc::SYS_chroot,
+    libc::SYS_clock_settime,
+    libc::SYS_delete_module,
+    libc::SYS_fanotify_init,
+    libc::SYS_finit_module,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fsopen,
+    libc::SYS_fspick,
+    libc::SYS_init_module,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_io_uring_setup,
+    libc::SYS_kcmp,
+    libc::SYS_kexec_load,
+    libc::SYS_keyctl,
+    libc::SYS_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_move_mount,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_open_tree,
+    libc::SYS_perf_event_open,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_pivot_root,
+    libc::SYS_process_madvise,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_ptrace,
+    libc::SYS_quotactl,
+    libc::SYS_reboot,
+    libc::SYS_request_key,
+    libc::SYS_setdomainname,
+    libc::SYS_sethostname,
+    libc::SYS_setns,
+    libc::SYS_settimeofday,
+    libc::SYS_swapoff,
+    libc::SYS_swapon,
+    libc::SYS_syslog,
+    libc::SYS_umount2,
+    libc::SYS_unshare,
+    libc::SYS_userfaultfd,
+    libc::SYS_vhangup,
+    // Memory and queues that outlive the processes which use them, and are counted nowhere.
+    libc::SYS_mq_open,
+    libc::SYS_msgget,
+    libc::SYS_semget,
+    libc::SYS_shmget,
+];
+
+/// Calls that change what Landlock does not guard: the owner, mode, times and attributes of any
+/// file of ours. They do nothing and succeed, because copying a file makes them in passing.
+#[cfg(target_arch = "x86_64")]
+const PRETENDED: &[i64] = &[
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_lchown,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const PRETENDED: &[i64] = &[];
+const PRETENDED_EVERYWHERE: &[i64] = &[
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    libc::SYS_fchmodat2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    SETXATTRAT,
+    REMOVEXATTRAT,
+    FILE_SETATTR,
+];
+/// Numbers that are the same on all architectures and newer than the library that names the rest.
+const SETXATTRAT: i64 = 463;
+const REMOVEXATTRAT: i64 = 466;
+const FILE_SETATTR: i64 = 469;
+
+/// The flags of `clone` that make namespaces, in which a process has all capabilities.
+const NAMESPACES: u64 = (libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET) as u64;
+
+impl Filters {
+    /// Filters for a script that has its own namespaces, or shares those of the machine.
+    pub(crate) fn new(network: Network, own_namespaces: bool) -> io::Result<Self> {
+        let mut forbidden: Rules = FORBIDDEN.iter().map(|&call| (call, Vec::new())).collect();
+        forbidden.insert(libc::SYS_socket, vec![other_than(0, families(network, own_namespaces))?]);
+        // Only for itself, which is number 0.
+        forbidden.insert(libc::SYS_prlimit64, vec![other_than(0, &[0])?]);
+        forbidden.insert(libc::SYS_setpriority, vec![other_than(1, &[0])?]);
+        forbidden.insert(libc::SYS_clone, clone_rules()?);
+
+        // The arguments of `clone3` are out of reach of a filter. Where it does not exist, `clone`
+        // is called instead.
+        let absent: Rules = [(libc::SYS_clone3, Vec::new())].into();
+
+        // A script that leaves its cores would slow down its neighbours.
+        let mut pretended: Rules = [(libc::SYS_sched_setaffinity, Vec::new())].into();
+        if !own_namespaces {
+            let calls = PRETENDED.iter().chain(PRETENDED_EVERYWHERE);
+            pretended.extend(calls.map(|&call| (call, Vec::new())));
+        }
+        let deny = u32::try_from(libc::EACCES).unwrap_or_default();
+        let unknown = u32::try_from(libc::ENOSYS).unwrap_or_default();
+        Ok(Self(vec![
+            program(pretended, SeccompAction::Errno(0))?,
+            program(absent, SeccompAction::Errno(unknown))?,
+            program(forbidden, SeccompAction::Errno(deny))?,
+        ]))
+    }
+
+    /// Applies the filters to this process and all that it starts. There is no way back.
+    pub(crate) fn apply(&self) -> io::Result<()> {
+        self.0.iter().try_for_each(|program| apply_filter(program).map_err(io::Error::other))
+    }
+}
+
+/// The families of sockets that a script may open.
+fn families(network: Network, own_namespaces: bool) -> &'static [i32] {
+    const LOCAL: &[i32] = &[libc::AF_UNIX];
+    const INTERNET: &[i32] = &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+    match network {
+        // In a network of its own there is nobody to talk to but itself.
+        Network::Deny if own_namespaces => INTERNET,
+        Network::Deny => LOCAL,
+        Network::Allow => INTERNET,
+    }
+}
+
+/// Fits where an argument is none of `values`.
+fn other_than(argument: u8, values: &[i32]) -> io::Result<SeccompRule> {
+    let conditions = values.iter().map(|&value| {
+        let value = u64::from(value.cast_unsigned());
+        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value)
+    });
+    let conditions = conditions.collect::<Result<_, _>>().map_err(io::Error::other)?;
+    SeccompRule::new(conditions).map_err(io::Error::other)
+}
+
+/// Fits a `clone` that makes any namespace.
+fn clone_rules() -> io::Result<Vec<SeccompRule>> {
+    let flags = (0..u64::BITS).map(|bit| 1 << bit).filter(|flag| NAMESPACES & flag != 0);
+    flags
+        .map(|flag| {
+            let has = SeccompCmpOp::MaskedEq(flag);
+            let condition = SeccompCondition::new(0, SeccompCmpArgLen::Qword, has, flag);
+            SeccompRule::new(vec![condition.map_err(io::Error::other)?]).map_err(io::Error::other)
+        })
+        .collect()
+}
+
+fn program(rules: Rules, action: SeccompAction) -> io::Result<BpfProgram> {
+    let architecture: TargetArch = std::env::consts::ARCH.try_into().map_err(io::Error::other)?;
+    let filter =
+        SeccompFilter::new(with_aliases(rules), SeccompAction::Allow, action, architecture);
+    filter.and_then(BpfProgram::try_from).map_err(io::Error::other)
+}
+
+/// The same rules for the second set of numbers that x86-64 has for its calls.
+fn with_aliases(rules: Rules) -> Rules {
+    const X32: i64 = 0x4000_0000;
+    if !cfg!(target_arch = "x86_64") {
+        return rules;
+    }
+    let aliases: Rules = rules.iter().map(|(call, rules)| (call | X32, rules.clone())).collect();
+    rules.into_iter().chain(aliases).collect()
+}

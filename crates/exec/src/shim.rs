@@ -1,0 +1,82 @@
+//! The supervisor: a small process with one thread between us and each script.
+//!
+//! It empties the workspace, starts Python inside its confinement, keeps what Python prints,
+//! watches time, memory, processes and disk, kills every process the script started, and writes
+//! down how it ended. It does not depend on us: if we die it goes on, and whoever asks for the same
+//! job later finds the result. A second supervisor of the same job waits for the first, and then
+//! has nothing to do.
+//!
+//! It is our own program started again, with the folder of a job as its only argument, so that it
+//! can run wherever that folder can be reached.
+
+pub(crate) mod disk;
+pub(crate) mod spec;
+mod start;
+mod tree;
+mod watch;
+
+use std::io;
+
+use camino::Utf8Path;
+use fs_err as fs;
+
+use self::spec::{Records, Report, Spec};
+use self::watch::{Verdict, Watch};
+use crate::environment::{HOME, TMP};
+use crate::workspace;
+use crate::{ExecError, Outcome, inspect_submission};
+
+/// Supervises the job whose records are in `folder`, from its beginning to its end.
+///
+/// Must be called from a program with one thread, before it does anything else.
+pub fn supervise(folder: &Utf8Path) -> io::Result<()> {
+    rustix::process::setsid().ok(); // what is meant for our parent is not meant for us
+    let records = Records::at(folder);
+    let _lock = records.lock()?;
+    if records.report()?.is_some() {
+        return Ok(()); // another supervisor was faster
+    }
+    let spec = records.spec()?;
+    let report = match run(&spec, &records) {
+        Ok(Some(outcome)) => Report::Ended(outcome),
+        Ok(None) => Report::Cancelled,
+        Err(error) => Report::Failed { reason: in_full(&error) },
+    };
+    records.write_report(&report)
+}
+
+/// Runs the script. `None` means that somebody stopped it.
+fn run(spec: &Spec, records: &Records) -> Result<Option<Outcome>, ExecError> {
+    // The last script in this workspace may still be dying.
+    fs::create_dir_all(&spec.workspace)?;
+    let workspace = std::fs::File::open(&spec.workspace)?;
+    workspace.lock()?;
+    workspace::prepare(&spec.workspace, &spec.data_dir)?;
+    fs::create_dir(spec.workspace.join(HOME))?;
+    fs::create_dir(spec.workspace.join(TMP))?;
+    let script = spec.workspace.join(&spec.filename);
+    fs::write(&script, &spec.script)?;
+
+    let failed = |source| ExecError::Spawn { program: spec.python.clone(), source };
+    let Verdict { ended, stdout, stderr, duration, usage } =
+        Watch::begin(spec, records, &script).map_err(failed)?.to_the_end().map_err(failed)?;
+    let Some(ended) = ended else { return Ok(None) };
+    Ok(Some(Outcome {
+        ended,
+        stdout,
+        stderr,
+        duration_seconds: duration.as_secs_f64(),
+        submission: inspect_submission(&spec.workspace),
+        usage,
+        limits: Some(spec.limits),
+        tier: spec.confinement.tier,
+    }))
+}
+
+/// An error with all its causes.
+fn in_full(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {}", in_full(cause)),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,7 @@
+//! Real scripts, run by a real Python under a real supervisor.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
+
+mod bench;
+mod scripts;
+mod zz;
