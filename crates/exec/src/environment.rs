@@ -45,8 +45,8 @@ const DEVICES: &str = "CUDA_VISIBLE_DEVICES";
 
 /// How many threads the numerical libraries start, each by its own name for that.
 ///
-/// PyTorch, LightGBM and XGBoost follow OpenMP's; `TORCH_NUM_THREADS` is read by nobody. Python
-/// itself counts cores by the last one, from 3.13 on.
+/// PyTorch and LightGBM have none of their own and follow OpenMP's; XGBoost asks the system which
+/// cores it may use. Python itself counts cores by the last one, from 3.13 on.
 const THREADS: [&str; 13] = [
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",

@@ -7,12 +7,14 @@
 //! the machine and starts its supervisor, [`shim`] is that supervisor, [`sandbox`] holds the script
 //! and lists what is covered and what is not, [`limits`] bound it, `environment` says which
 //! variables it sees, `capture` and `spool` keep what it prints, [`submission`] looks at the file it
-//! was asked for, and [`machine`] finds the interpreter and what there is to compute with. All
-//! unsafe code is in `sys`.
+//! was asked for, and [`machine`] finds the interpreter and what there is to compute with, which
+//! [`slots`] share out. [`bash`] is another way to run a script, without a sandbox. All unsafe code is
+//! in `sys`.
 //!
 //! Deliberately absent: scores and tracebacks (text for the caller to read), retries, and any
 //! state between two runs.
 
+pub mod bash;
 mod capture;
 mod environment;
 pub mod limits;
@@ -24,6 +26,7 @@ pub mod slots;
 mod spool;
 pub mod submission;
 mod sys;
+mod trace;
 pub mod workspace;
 
 use std::time::Duration;
@@ -34,6 +37,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::{Limits, Resource, Usage};
 use crate::sandbox::{Containment, Tier};
+pub use bash::ViaBash;
 pub use local::{Local, Setup, Supervisor};
 pub use shim::supervise;
 
@@ -45,10 +49,14 @@ pub trait Executor: std::fmt::Debug + Send + Sync {
     fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<Outcome, ExecError>>;
 
     /// How many scripts can run at the same time.
-    fn slots(&self) -> usize;
+    fn slots(&self) -> usize {
+        1
+    }
 
     /// What holds the scripts, if anything does.
-    fn containment(&self) -> Option<&Containment>;
+    fn containment(&self) -> Option<&Containment> {
+        None
+    }
 }
 
 /// One script to run.

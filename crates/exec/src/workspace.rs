@@ -8,11 +8,12 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use fs_err as fs;
 use fs_err::os::unix::fs::symlink;
 
-use crate::ExecError;
+use crate::environment::{HOME, TMP};
+use crate::{ExecError, Job};
 
 /// The link to the data, as scripts know it.
 pub(crate) const INPUT: &str = "input";
@@ -48,6 +49,19 @@ pub fn prepare(workspace: &Utf8Path, data_dir: &Utf8Path) -> Result<(), ExecErro
     fs::create_dir(workspace.join(FINAL))?;
     symlink(data_dir, workspace.join(INPUT))?;
     Ok(())
+}
+
+/// Where the script goes, if its name is one: not a path, and not one of the workspace's own.
+pub(crate) fn script_path(job: &Job) -> Result<Utf8PathBuf, ExecError> {
+    let mut components = Utf8Path::new(&job.filename).components();
+    let plain = match (components.next(), components.next()) {
+        (Some(Utf8Component::Normal(name)), None) => name == job.filename,
+        _ => false,
+    };
+    if !plain || [INPUT, FINAL, HOME, TMP].contains(&job.filename.as_str()) {
+        return Err(ExecError::Filename { filename: job.filename.clone() });
+    }
+    Ok(job.workspace.join(&job.filename))
 }
 
 /// The data folder without links, to compare with.
@@ -222,5 +236,21 @@ mod tests {
 
         assert!(matches!(refused, ExecError::DataDir { .. }), "{refused}");
         assert_eq!(listing(&workspace), ["final", "input", "kept"]);
+    }
+
+    #[test]
+    fn a_script_has_a_plain_name_of_its_own() {
+        for filename in ["", ".", "..", "/x.py", "a/x.py", "../x.py", "x.py/", "input", ".home"] {
+            let job = Job {
+                script: String::new(),
+                filename: filename.to_owned(),
+                workspace: "/work".into(),
+                data_dir: "/data".into(),
+                time_limit: std::time::Duration::ZERO,
+                records: "/jobs/1".into(),
+            };
+            let refused = script_path(&job).unwrap_err();
+            assert!(matches!(refused, ExecError::Filename { .. }), "{filename}");
+        }
     }
 }

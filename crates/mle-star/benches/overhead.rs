@@ -293,7 +293,7 @@ impl World {
                 packages: Vec::new(),
                 cores: 2,
                 memory_bytes: 8 << 30,
-                gpus: GpuInfo { cuda_available: false, gpu_count: 0, gpu_names: Vec::new() },
+                gpus: GpuInfo::default(),
             },
             data: mle_star_profile::profile(&data, &Bounds::default()).unwrap(),
             manifest: Manifest::of(&data).unwrap(),

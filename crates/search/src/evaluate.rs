@@ -143,14 +143,12 @@ async fn repair(
     while let Some(bug) = &evaluated.bug
         && repairs < options.max_retries
     {
-        let mended = debug(
-            &ctx.scope(format_args!("attempt-{repairs}")),
-            &evaluated.solution,
-            bug,
-            options.purpose,
-        )
-        .await?;
+        let attempt = ctx.scope(format_args!("attempt-{repairs}"));
         repairs += 1;
+        if attempt.is_news() {
+            tracing::info!(attempt = repairs, max = options.max_retries, "retry attempt");
+        }
+        let mended = debug(&attempt, &evaluated.solution, bug, options.purpose).await?;
         // What failed once fails again: an unchanged script costs an attempt, but no run.
         if mended.content != evaluated.solution.content {
             let ctx = ctx.scope(format_args!("attempt-{repairs}"));
@@ -178,6 +176,7 @@ pub async fn evaluate_solution(
     for warning in mle_star_python::error_masking(&script.content) {
         ctx.warn(warning)?;
     }
+    let is_news = ctx.is_news();
     let ran = ctx.execute(script, options.timeout).await?;
     let mut result = build_evaluation_result(&ran.outcome);
     if options.purpose != Purpose::Validation {
@@ -185,6 +184,9 @@ pub async fn evaluate_solution(
         result.score = None;
     }
     let bug = BugReport::of(&ran, &result, options.purpose);
+    if is_news {
+        log(&result, bug.as_ref());
+    }
     if options.purpose == Purpose::Submission {
         for warning in &ran.fit.warnings {
             ctx.warn(warning)?;
@@ -197,6 +199,19 @@ pub async fn evaluate_solution(
         submission: ran.submission,
         submission_info: ran.outcome.submission,
     })
+}
+
+/// Says how a run went, for whoever listens.
+fn log(result: &EvaluationResult, bug: Option<&BugReport>) {
+    let EvaluationResult { exit_code, duration_seconds, .. } = *result;
+    let score = result.score.map(f64::from);
+    tracing::info!(exit_code, duration_seconds, score, "execution complete");
+    if result.is_error {
+        // The first line of every traceback is the same; the error is named elsewhere.
+        let traceback = result.error_traceback.as_deref().and_then(|text| text.lines().next());
+        let error = bug.map(BugReport::headline);
+        tracing::warn!(exit_code, traceback, error, "error detected");
+    }
 }
 
 /// One repair: one call of the debugger, and a leakage check if it changed the script.

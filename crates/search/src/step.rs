@@ -330,6 +330,13 @@ impl<'run> RunCtx<'run> {
         }
     }
 
+    /// Whether what comes here is done now, rather than handed back from the record. A log tells
+    /// of nothing that happened in an earlier life.
+    pub(crate) fn is_news(&self) -> bool {
+        let recorder = &self.run.recorder;
+        recorder.is_writing() && !recorder.has_begun(&self.key)
+    }
+
     /// Does `work` once in the life of the run, however often the process restarts. Says what came
     /// of it, and when that was recorded.
     async fn once(

@@ -56,6 +56,9 @@ pub(crate) const DEVICES: &[&str] =
 /// Where a script finds shared memory.
 pub(crate) const SHARED_MEMORY: &str = "/dev/shm";
 
+/// Where the kernel shows processes.
+pub(crate) const PROCESSES: &str = "/proc";
+
 /// Where programs put temporary files that do not ask.
 pub(crate) const TEMPORARY: &str = "/tmp";
 
@@ -154,7 +157,7 @@ fn furnish(plan: &Plan<'_>) -> io::Result<()> {
         }
     }
 
-    let processes = inside(Utf8Path::new("/proc"));
+    let processes = inside(Utf8Path::new(PROCESSES));
     fs::create_dir_all(&processes)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     named("mounting /proc", mount("proc", processes.as_str(), "proc", flags, None))?;

@@ -18,7 +18,9 @@ use crate::Ended;
 use crate::environment::TMP;
 use crate::sandbox::landlock::Reach;
 use crate::sandbox::lockdown::{Lockdown, die_with_parent};
-use crate::sandbox::root::{self, Identity, NAMES, Plan, SHARED_MEMORY, SYSTEM, TEMPORARY};
+use crate::sandbox::root::{
+    self, Identity, NAMES, PROCESSES, Plan, SHARED_MEMORY, SYSTEM, TEMPORARY,
+};
 use crate::sandbox::seccomp::Filters;
 use crate::sandbox::{Network, Tier};
 use crate::sys::{self, Split};
@@ -88,7 +90,8 @@ fn ended(status: ExitStatus) -> Ended {
     }
 }
 
-fn start_here(mut command: Command, lockdown: Lockdown) -> io::Result<Pid> {
+fn start_here(mut command: Command, mut lockdown: Lockdown) -> io::Result<Pid> {
+    lockdown.reach.readable.push(PROCESSES.into());
     sys::before_exec(&mut command, move || {
         die_with_parent()?;
         lockdown.enter()
@@ -125,7 +128,9 @@ fn start_in_namespaces(
             let ready = die_with_parent().and_then(|()| wait_for_go.read_exact(&mut [0]));
             let said =
                 ready.and_then(|()| furnish(spec, outside, &lockdown.reach)).and_then(|()| {
-                    lockdown.reach.writable.push(TEMPORARY.into()); // now that it is theirs
+                    // Now that these are theirs.
+                    lockdown.reach.writable.push(TEMPORARY.into());
+                    lockdown.reach.readable.push(PROCESSES.into());
                     sys::before_exec(&mut command, move || lockdown.enter());
                     run_to_its_end(&mut command)
                 });

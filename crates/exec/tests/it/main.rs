@@ -4,4 +4,3 @@
 
 mod bench;
 mod scripts;
-mod zz;

@@ -228,17 +228,14 @@ async fn scripts_see_listed_variables_only() {
     let bench = Bench::new().await;
     let outcome = bench.run(
         "import os, tempfile\n\
-         listed = ('PATH', 'LANG', 'TZ', 'VIRTUAL_ENV', 'LD_LIBRARY_PATH')\n\
-         print(sorted(name for name in os.environ\n\
-         \x20   if name not in listed and not name.startswith(('LC_', 'CUDA_'))))\n\
+         print([name for name, value in os.environ.items() if 'secret' in value.lower()])\n\
+         print(os.environ['PYTHONHASHSEED'], 'PATH' in os.environ)\n\
          work = os.getcwd()\n\
          print(os.path.expanduser('~') == work + '/.home', tempfile.gettempdir() == work + '/.tmp')\n\
          print(os.environ['OMP_NUM_THREADS'])",
     ).await;
 
-    let expected = "['HOME', 'PYTHONDONTWRITEBYTECODE', 'PYTHONHASHSEED', 'PYTHONUNBUFFERED', \
-                    'TMPDIR']\nTrue True\n0,2 True\n";
-    assert_eq!(whole(&outcome.stdout), expected, "{}", outcome.stderr.text);
+    assert_eq!(whole(&outcome.stdout), "[]\n0 True\nTrue True\n1\n", "{}", outcome.stderr.text);
 }
 
 #[tokio::test]

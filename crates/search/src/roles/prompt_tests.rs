@@ -141,7 +141,7 @@ fn header(data_dir: &Utf8Path, metric: &str, direction: MetricDirection) -> Head
             packages: vec![package("pandas", "2.3.0"), package("scikit-learn", "1.7.0")],
             cores: 8,
             memory_bytes: 32 << 30,
-            gpus: GpuInfo { cuda_available: false, gpu_count: 0, gpu_names: Vec::new() },
+            gpus: GpuInfo::default(),
         },
         data: mle_star_profile::profile(data_dir, &Bounds::default()).unwrap(),
         manifest: Manifest::of(data_dir).unwrap(),
@@ -203,6 +203,7 @@ fn the_system_prompt_gives_persona_task_metric_and_machine() {
             cuda_available: true,
             gpu_count: 2,
             gpu_names: texts(&["NVIDIA H200", "NVIDIA H200"]),
+            ..GpuInfo::default()
         },
         ..header.machine
     };

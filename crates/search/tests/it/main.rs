@@ -7,6 +7,7 @@ mod world;
 mod agents;
 mod budgets;
 mod finalization;
+mod logging;
 mod orchestration;
 mod phase1;
 mod phase2_inner;

@@ -489,6 +489,7 @@ async fn the_gpus_of_the_machine_are_recorded_and_told_to_the_agents() {
         cuda_available: true,
         gpu_count: 2,
         gpu_names: vec!["NVIDIA H200".to_owned(), "NVIDIA L4".to_owned()],
+        ..GpuInfo::default()
     };
     let header = world.header();
     let header =

@@ -170,7 +170,7 @@ impl World {
                 packages: vec![Package { name: "numpy".to_owned(), version: "2.1.0".to_owned() }],
                 cores: 2,
                 memory_bytes: 8 << 30,
-                gpus: GpuInfo { cuda_available: false, gpu_count: 0, gpu_names: Vec::new() },
+                gpus: GpuInfo::default(),
             },
             data: mle_star_profile::profile(&self.task.data_dir, &Bounds::default()).unwrap(),
             manifest: Manifest::of(&self.task.data_dir).unwrap(),
