@@ -1,7 +1,14 @@
 //! How much of the machine one script may use.
 
+use std::fmt;
+
 use bytesize::ByteSize;
-use serde::{Deserialize, Serialize};
+use camino::Utf8Path;
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::machine::memory_bytes;
+use crate::shim::disk::free_bytes;
 
 /// Bounds that end a script which goes beyond them; time is a matter of the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +58,12 @@ pub struct Usage {
 pub(crate) const FREE_DISK_BYTES: u64 = 512 << 20;
 
 impl Limits {
+    /// What this machine can give to each of so many scripts at a time, which write below `folder`.
+    pub fn of_this_machine(folder: &Utf8Path, slots: usize, cores: usize) -> Self {
+        let free = free_disk_bytes(folder).unwrap_or(u64::MAX);
+        Self::fitting(memory_bytes(), free, slots, cores)
+    }
+
     /// What a machine can give to each of so many scripts at a time. A tenth of the memory, but no
     /// more than 4 GiB, stays with the system and with us.
     pub fn fitting(memory_bytes: u64, free_disk_bytes: u64, slots: usize, cores: usize) -> Self {
@@ -84,6 +97,46 @@ impl Resource {
             Self::File => format!("wrote a file larger than the limit of {limit_size}"),
             Self::Disk => format!("left {used_size} of disk, at least {limit_size} must stay free"),
         }
+    }
+}
+
+/// The disk that `folder` is on, or will be on, has so much left for us.
+pub fn free_disk_bytes(folder: &Utf8Path) -> Option<u64> {
+    existing(folder).and_then(free_bytes)
+}
+
+/// The innermost folder on the way to `folder` that exists.
+fn existing(folder: &Utf8Path) -> Option<&Utf8Path> {
+    folder.ancestors().find(|folder| folder.is_dir())
+}
+
+/// A number of bytes, given as such or with a unit, such as `12GB` or `512MiB`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Size(pub u64);
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Given;
+
+        impl Visitor<'_> for Given {
+            type Value = Size;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a size such as 12GB")
+            }
+
+            fn visit_u64<E: de::Error>(self, bytes: u64) -> Result<Size, E> {
+                Ok(Size(bytes))
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Size, E> {
+                let size = text.parse::<ByteSize>();
+                size.map(|size| Size(size.as_u64()))
+                    .map_err(|_| E::invalid_value(de::Unexpected::Str(text), &self))
+            }
+        }
+
+        from.deserialize_any(Given)
     }
 }
 

@@ -92,14 +92,16 @@ impl Setup {
             Wish::AtLeast(least) => Tier::TRIED.into_iter().filter(|it| *it >= least).collect(),
         };
         let confinement = Confinement { tier: Tier::Off, network, readable: folders, devices };
-        let containment = Containment::of(Tier::Off, network, Vec::new());
+        let cores = slots.smallest();
+        let containment = Containment::of(Tier::Off, network, limits, cores);
         let mut local = Local { python, supervisor, confinement, containment, limits, slots };
         let mut refused = Vec::new();
         for tier in tiers {
             local.confinement.tier = tier;
             match local.trial().await {
                 Ok(()) => {
-                    local.containment = Containment::of(tier, network, refused);
+                    local.containment =
+                        Containment { refused, ..Containment::of(tier, network, limits, cores) };
                     return Ok(local);
                 }
                 // Without any sandbox, what fails is not the sandbox.
@@ -131,11 +133,6 @@ impl Executor for Local {
 }
 
 impl Local {
-    /// How much each script may use.
-    pub fn limits(&self) -> &Limits {
-        &self.limits
-    }
-
     /// Runs a script that does nothing, to see whether any can be run.
     async fn trial(&self) -> Result<(), ExecError> {
         let place = tempfile::Builder::new().prefix("mle-star-trial-").tempdir()?;

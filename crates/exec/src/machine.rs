@@ -252,9 +252,11 @@ fn normalised(name: &str) -> String {
 }
 
 /// The machine's memory, or less where a container was given less.
-fn memory_bytes() -> u64 {
+pub fn memory_bytes() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total_memory(&text));
-    let container = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    // By the second and by the first version of control groups.
+    let files = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    let container = files.iter().find_map(|file| fs::read_to_string(file).ok());
     let container = container.and_then(|text| text.trim().parse().ok());
     machine.into_iter().chain(container).min().unwrap_or(0)
 }

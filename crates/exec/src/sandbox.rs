@@ -32,6 +32,7 @@ use std::str::FromStr;
 use camino::Utf8PathBuf;
 use serde::{Deserialize, Serialize};
 
+use crate::limits::Limits;
 use crate::sys;
 
 /// How tightly a script is held; a later one is tighter.
@@ -90,6 +91,10 @@ pub struct Containment {
     pub gaps: Vec<Gap>,
     /// Why the better tiers are not in force.
     pub refused: Vec<String>,
+    /// How much each script may use.
+    pub limits: Limits,
+    /// How many cores each script has.
+    pub cores: usize,
 }
 
 /// Something that a script can do although it should not.
@@ -161,7 +166,7 @@ impl fmt::Display for Gap {
 
 impl Containment {
     /// What `tier` holds on this kernel.
-    pub fn of(tier: Tier, network: Network, refused: Vec<String>) -> Self {
+    pub(crate) fn of(tier: Tier, network: Network, limits: Limits, cores: usize) -> Self {
         let landlock = sys::landlock_version();
         let holds = |gap: &Gap| match tier {
             Tier::Strong => true,
@@ -177,7 +182,8 @@ impl Containment {
         };
         let open =
             |gap: &&Gap| !holds(gap) || (**gap == Gap::UseNetwork && network == Network::Allow);
-        Self { tier, gaps: Gap::ALL.iter().filter(open).copied().collect(), refused }
+        let gaps = Gap::ALL.iter().filter(open).copied().collect();
+        Self { tier, gaps, refused: Vec::new(), limits, cores }
     }
 
     /// The tier and what it does not hold, in one line.
@@ -222,11 +228,12 @@ mod tests {
 
     #[test]
     fn the_strong_tier_holds_all_and_no_tier_at_all_holds_nothing() {
-        let strong = Containment::of(Tier::Strong, Network::Deny, Vec::new());
+        let of = |tier, network| Containment::of(tier, network, Limits::fitting(0, 0, 1, 1), 1);
+        let strong = of(Tier::Strong, Network::Deny);
         assert_eq!(strong.summary(), "sandbox: strong");
-        let off = Containment::of(Tier::Off, Network::Deny, Vec::new());
+        let off = of(Tier::Off, Network::Deny);
         assert_eq!(off.gaps, Gap::ALL);
-        let online = Containment::of(Tier::Strong, Network::Allow, Vec::new());
+        let online = of(Tier::Strong, Network::Allow);
         assert_eq!(online.summary(), "sandbox: strong; scripts can use the network");
     }
 

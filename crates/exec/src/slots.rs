@@ -64,6 +64,11 @@ impl Slots {
         self.slots.len()
     }
 
+    /// How many cores every slot has at least.
+    pub fn smallest(&self) -> usize {
+        self.slots.iter().map(|slot| slot.cores.len()).min().unwrap_or_default()
+    }
+
     /// Waits for a free slot, in the order of asking, and takes the first one that is free.
     pub async fn take(&self) -> SlotGuard<'_> {
         loop {

@@ -64,6 +64,35 @@ pub(crate) fn script_path(job: &Job) -> Result<Utf8PathBuf, ExecError> {
     Ok(job.workspace.join(&job.filename))
 }
 
+/// How many entries of a data folder are looked at for links.
+const MOST_ENTRIES: usize = 100_000;
+
+/// The files and folders outside `data_dir` that links inside of it lead to: part of the data,
+/// although they lie elsewhere.
+pub fn linked_from(data_dir: &Utf8Path) -> Vec<Utf8PathBuf> {
+    let Ok(data) = data_dir.canonicalize_utf8() else { return Vec::new() };
+    let mut found = std::collections::BTreeSet::new();
+    let mut folders = vec![data.clone()];
+    let mut left = MOST_ENTRIES;
+    while let Some(folder) = folders.pop() {
+        let entries = folder.read_dir_utf8().into_iter().flatten().flatten();
+        for entry in entries.take(left) {
+            left -= 1;
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() {
+                folders.push(entry.into_path());
+            } else if kind.is_symlink()
+                && let Ok(target) = entry.path().canonicalize_utf8()
+                && !target.starts_with(&data)
+                && target.parent().is_some()
+            {
+                found.insert(target);
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
 /// The data folder without links, to compare with.
 fn real_data_dir(data_dir: &Utf8Path) -> Result<PathBuf, ExecError> {
     let refused = |reason| ExecError::DataDir { path: Utf8PathBuf::from(data_dir), reason };
@@ -252,5 +281,18 @@ mod tests {
             let refused = script_path(&job).unwrap_err();
             assert!(matches!(refused, ExecError::Filename { .. }), "{filename}");
         }
+    }
+
+    #[test]
+    fn data_that_is_linked_to_from_elsewhere_is_found() {
+        let Place { _dir, data, .. } = place();
+        let elsewhere = data.parent().unwrap().join("elsewhere");
+        fs::create_dir_all(elsewhere.join("images")).unwrap();
+        fs::create_dir(data.join("deep")).unwrap();
+        symlink(elsewhere.join("images"), data.join("deep/images")).unwrap();
+        symlink("train.csv", data.join("same.csv")).unwrap();
+        symlink("/nowhere", data.join("dangling")).unwrap();
+        symlink("/", data.join("root")).unwrap();
+        assert_eq!(linked_from(&data), [elsewhere.join("images")]);
     }
 }

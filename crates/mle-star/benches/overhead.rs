@@ -14,7 +14,9 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use jiff::Timestamp;
 use mle_star_agent::{Reply, Scripted};
+use mle_star_exec::limits::Usage;
 use mle_star_exec::machine::{GpuInfo, Machine};
+use mle_star_exec::sandbox::{Tier, Wish};
 use mle_star_exec::{Captured, Ended, ExecError, Executor, Job, Outcome, SubmissionInfo};
 use mle_star_profile::{Bounds, Manifest};
 use mle_star_search::block::validate_code_block;
@@ -298,6 +300,8 @@ impl World {
             data: mle_star_profile::profile(&data, &Bounds::default()).unwrap(),
             manifest: Manifest::of(&data).unwrap(),
             reference_discussions: Vec::new(),
+            sandbox: Wish::Best,
+            containment: None,
         };
         Self { folder, header }
     }
@@ -313,7 +317,6 @@ impl World {
             executor: Box::new(Instantly),
             clock: Box::new(Now),
             secrets: Vec::new(),
-            script_slots: 2,
         }
     }
 
@@ -362,10 +365,13 @@ impl Executor for Instantly {
         let text = "Final Validation Performance: 0.5\n".to_owned();
         ready(Ok(Outcome {
             ended: Ended::Exited { code: 0 },
-            stdout: Captured { total_bytes: text.len() as u64, text, truncated: false },
+            stdout: Captured { total_bytes: text.len() as u64, text, truncated: false, file: None },
             stderr: Captured::default(),
             duration_seconds: 0.0,
             submission: SubmissionInfo::default(),
+            usage: Usage::default(),
+            limits: None,
+            tier: Tier::Off,
         }))
         .boxed()
     }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use mle_star_exec::limits::size;
 use mle_star_exec::machine::{GpuInfo, Machine};
+use mle_star_exec::sandbox::Containment;
 
 use crate::evaluate::{ablation_timeout, script_timeout};
 use crate::event::Header;
@@ -23,7 +25,7 @@ pub fn system_prompt(header: &Header) -> String {
         metric = task.evaluation_metric,
         direction = task.metric_direction,
         words = task.metric_direction.in_words(),
-        machine = machine(&header.machine, task.network),
+        machine = machine(header),
     )
 }
 
@@ -41,14 +43,16 @@ pub fn section(header: &Header) -> String {
     )
 }
 
-fn machine(machine: &Machine, network: Network) -> String {
-    let Machine { python_version, packages, cores, memory_bytes, gpus: gpu_info, .. } = machine;
+fn machine(header: &Header) -> String {
+    let Machine { python_version, packages, cores, memory_bytes, gpus: gpu_info, .. } =
+        &header.machine;
     let memory = match memory_bytes {
         0 => String::new(),
         bytes => format!(", {:.0} GiB of memory", gibibytes(*bytes)),
     };
+    let share = header.containment.as_ref().map(share).unwrap_or_default();
     let gpus = gpus(gpu_info);
-    let network = match network {
+    let network = match header.task.network {
         Network::Deny => "No network: nothing can be downloaded or installed",
         Network::Allow => "Network access",
     };
@@ -60,12 +64,23 @@ fn machine(machine: &Machine, network: Network) -> String {
         format!("with these packages: {}", installed.join(", "))
     };
     format!(
-        "- {cores} core{s}{memory}\n\
+        "- {cores} core{s}{memory}{share}\n\
          - {gpus}\n\
          - {network}\n\
          - Python {python_version} {installed}",
         s = plural(*cores),
     )
+}
+
+/// What one script has of the machine.
+fn share(containment: &Containment) -> String {
+    let Containment { cores, limits, .. } = containment;
+    let s = plural(*cores);
+    let memory = match limits.memory_bytes {
+        u64::MAX => String::new(),
+        bytes => format!(", and is killed if it uses more than {} of memory", size(bytes)),
+    };
+    format!("; a script has {cores} core{s} for itself{memory}")
 }
 
 fn gpus(info: &GpuInfo) -> String {

@@ -309,6 +309,7 @@ fn exit_code(outcome: &Outcome) -> i32 {
         Ended::Exited { code } => code,
         Ended::Signaled { signal } => -signal,
         Ended::TimedOut { .. } => -1,
+        Ended::Exceeded { .. } => -9, // which is how it was stopped
     }
 }
 

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use mle_star_agent::Reply;
 use mle_star_exec::Outcome;
 use mle_star_exec::machine::Machine;
+use mle_star_exec::sandbox::{Containment, Wish};
 use mle_star_exec::submission::Fit;
 use mle_star_profile::{DataProfile, Manifest};
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,9 @@ pub enum Record {
     Resumed {
         /// When.
         at: Timestamp,
+        /// What holds the scripts from now on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        containment: Option<Box<Containment>>,
     },
     /// The run was taken up with other limits. Decisions of the clock and the purse that were made
     /// before are void.
@@ -98,7 +102,7 @@ impl Record {
     pub fn at(&self) -> Timestamp {
         match self {
             Self::Opened { at, .. }
-            | Self::Resumed { at }
+            | Self::Resumed { at, .. }
             | Self::Settings { at, .. }
             | Self::Started { at, .. }
             | Self::Abandoned { at, .. }
@@ -145,6 +149,12 @@ pub struct Header {
     /// Discussions that the solution must not be a copy of.
     #[serde(default)]
     pub reference_discussions: Vec<String>,
+    /// What was wanted of the sandbox.
+    #[serde(default)]
+    pub sandbox: Wish,
+    /// What held the scripts when the run began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub containment: Option<Containment>,
 }
 
 /// What a step gives. There are two kinds of effect, and what is decided by looking at the clock.

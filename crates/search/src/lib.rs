@@ -37,6 +37,8 @@ pub mod state;
 pub mod step;
 pub mod summary;
 
+use mle_star_exec::sandbox::Tier;
+
 use crate::event::{Event, Phase};
 use crate::finalize::{Finalized, Submission};
 use crate::models::{
@@ -194,6 +196,9 @@ async fn finalize(
     ctx_final.tell(Event::PhaseEnded { phase: Phase::Finalization, best: best.score })?;
 
     let (total_duration_seconds, total_cost_usd) = ctx.totals().await?;
+    if let Some(tier) = ctx.tally().weakest_tier.filter(|tier| *tier < Tier::Strong) {
+        notes.push(format!("scripts ran in a weak sandbox (`{tier}`)"));
+    }
     let result = FinalResult {
         task: ctx.task().clone(),
         config: ctx.config().clone(),

@@ -35,6 +35,18 @@ impl RunDir {
         self.root.join("work").join(lane)
     }
 
+    /// What is known of one execution of a script, besides the journal: the script by its file
+    /// name in `solutions/`, in the step `key`.
+    pub(crate) fn job(&self, key: &str, script: &str) -> Utf8PathBuf {
+        let script = script.trim_end_matches(".py");
+        self.root.join("jobs").join(format!("{}.{script}", key.replace('/', ".")))
+    }
+
+    /// A file of the run as it is named inside it.
+    pub(crate) fn relative(&self, file: &Utf8Path) -> Utf8PathBuf {
+        file.strip_prefix(&self.root).unwrap_or(file).to_owned()
+    }
+
     /// `FinalResult` as JSON.
     pub fn result(&self) -> Utf8PathBuf {
         self.root.join("result.json")

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use mle_star_exec::sandbox::Tier;
 use serde::Serialize;
 
 use crate::evaluate::Purpose;
@@ -60,6 +61,8 @@ pub(crate) struct Tally {
     pub(crate) scripts: BTreeSet<String>,
     pub(crate) costs: Costs,
     pub(crate) durations: Durations,
+    /// How tightly the scripts were held at least, as far as that is known.
+    pub(crate) weakest_tier: Option<Tier>,
     /// Whether any agent has said what it costs.
     costs_known: bool,
     agent_calls: usize,
@@ -133,8 +136,12 @@ impl Tally {
                 }
             }
             Output::Totals { .. } => self.phase = CurrentPhase::Complete,
-            Output::Ran { script, .. } => {
+            Output::Ran { script, outcome, .. } => {
                 self.scripts.insert(script.clone());
+                if outcome.limits.is_some() {
+                    let tier = outcome.tier;
+                    self.weakest_tier = Some(self.weakest_tier.map_or(tier, |it| it.min(tier)));
+                }
             }
             Output::NotDone { .. } => {}
         }

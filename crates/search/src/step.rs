@@ -56,8 +56,6 @@ pub struct Ports {
     pub clock: Box<dyn Clock>,
     /// Texts that must never be recorded, such as keys.
     pub secrets: Vec<String>,
-    /// How many scripts may run at the same time.
-    pub script_slots: usize,
 }
 
 /// A run: what was settled before it began, what it needs from outside, and what it has done.
@@ -149,7 +147,9 @@ impl Run {
         on_change: OnChange,
     ) -> Result<Self, Error> {
         let now = ports.clock.now();
-        let recorder = Recorder::resume(&dir.journal(), &header.config, on_change, now)?;
+        let containment = ports.executor.containment();
+        let recorder =
+            Recorder::resume(&dir.journal(), &header.config, containment, on_change, now)?;
         Self::assemble(dir, header, ports, recorder)
     }
 
@@ -173,7 +173,7 @@ impl Run {
         Ok(Self {
             prompts,
             agent_turns: Semaphore::new(header.config.max_concurrent_sessions),
-            script_slots: Semaphore::new(ports.script_slots.max(1)),
+            script_slots: Semaphore::new(ports.executor.slots().max(1)),
             header,
             ports,
             dir,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use mle_star_exec::sandbox::{Containment, Tier};
 use mle_star_search::evaluate::Purpose;
 use mle_star_search::event::{Event, Output, Phase, Record};
 use mle_star_search::models::{Score, SolutionPhase};
@@ -23,13 +24,16 @@ pub enum Detail {
 pub fn line(record: &Record, detail: Detail) -> Option<String> {
     match record {
         Record::Opened { header, .. } => Some(format!(
-            "task {} · {} ({}) · agents: {}",
+            "task {} · {} ({}) · agents: {}{}",
             plain(&header.task.competition_id),
             plain(&header.task.evaluation_metric),
             header.task.metric_direction.in_words(),
             plain(&header.agents),
+            held(header.containment.as_ref()),
         )),
-        Record::Resumed { .. } => Some("resumed".to_owned()),
+        Record::Resumed { containment, .. } => {
+            Some(format!("resumed{}", held(containment.as_deref())))
+        }
         Record::Settings { config, .. } => {
             let budget = config.max_budget_usd.map(|it| format!(", ${it:.2}")).unwrap_or_default();
             Some(format!("new limits: {} s{budget}", config.time_limit_seconds))
@@ -54,6 +58,15 @@ pub fn line(record: &Record, detail: Detail) -> Option<String> {
         Record::Happened { key, event, .. } => happened(key.as_str(), event)
             .filter(|_| detail == Detail::Steps || !is_told_again(key.as_str(), event)),
     }
+}
+
+/// A line about the sandbox, and one for each reason why it is not a better one.
+fn held(containment: Option<&Containment>) -> String {
+    let Some(containment) = containment else { return String::new() };
+    let summary = containment.summary();
+    let loud = if containment.tier <= Tier::Limits { "WARNING: " } else { "" };
+    let refused = containment.refused.iter().map(|why| format!("\n  no {}", plain(why)));
+    format!("\n{loud}{}{}", plain(&summary), refused.collect::<String>())
 }
 
 fn happened(key: &str, event: &Event) -> Option<String> {

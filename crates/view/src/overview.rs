@@ -1,6 +1,7 @@
 //! The state of a run, folded from its records.
 
 use jiff::Timestamp;
+use mle_star_exec::sandbox::Containment;
 use mle_star_search::event::{Event, Output, Phase, Record};
 use mle_star_search::models::{MetricDirection, Score, best_of};
 use serde::Serialize;
@@ -14,6 +15,8 @@ pub struct Overview {
     pub metric: String,
     /// Who answers the calls.
     pub agents: String,
+    /// What holds the scripts, as of last.
+    pub containment: Option<Containment>,
     /// How far it is.
     pub state: State,
     /// The phase it is in.
@@ -74,13 +77,17 @@ impl Overview {
                     header.task.metric_direction.in_words()
                 );
                 self.agents.clone_from(&header.agents);
+                self.containment.clone_from(&header.containment);
                 self.state = State::Unfinished;
                 self.began = Some(*at);
                 self.last = Some(*at);
                 self.direction = Some(header.task.metric_direction);
             }
             Record::Settings { at, .. } | Record::Decided { at, .. } => self.last = Some(*at),
-            Record::Resumed { at } => {
+            Record::Resumed { at, containment } => {
+                if let Some(containment) = containment {
+                    self.containment = Some((**containment).clone());
+                }
                 self.last = Some(*at);
                 self.resumes += 1;
                 self.open_steps.clear();

@@ -6,7 +6,8 @@ use anyhow::Context;
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use mle_star::RunError;
-use mle_star_exec::Ended;
+use mle_star_exec::limits::size;
+use mle_star_exec::{Captured, Ended};
 use mle_star_search::event::{Output, Record};
 use mle_star_search::rundir::RunDir;
 use mle_star_view::{Detail, Overview, State, plain_json, plain_lines};
@@ -99,11 +100,13 @@ fn show_step(records: &[Record], step: &str, json: bool) -> Result<String, Failu
             format!("no answer: {}", plain_lines(reason))
         }
         Output::Ran { outcome, script, .. } => format!(
-            "script: solutions/{script}\nended {} after {:.1} s\n\n{}\n{}",
+            "script: solutions/{script}\nended {} after {:.1} s; sandbox: {}; memory: {}\n\n{}\n{}",
             in_words(outcome.ended),
             outcome.duration_seconds,
-            plain_lines(&outcome.stdout.text),
-            plain_lines(&outcome.stderr.text),
+            outcome.tier,
+            size(outcome.usage.memory_bytes),
+            shown(&outcome.stdout),
+            shown(&outcome.stderr),
         ),
         Output::NotDone { lack, .. } => format!("not done: {}", plain_lines(&lack.to_string())),
         Output::Totals { duration_seconds, cost_usd } => {
@@ -113,10 +116,22 @@ fn show_step(records: &[Record], step: &str, json: bool) -> Result<String, Failu
     })
 }
 
+/// What a stream carried, and where there is more of it.
+fn shown(stream: &Captured) -> String {
+    let more = match &stream.file {
+        Some(file) if stream.truncated => format!("\n(more of it: {})", plain_lines(file.as_str())),
+        Some(_) | None => String::new(),
+    };
+    format!("{}{more}", plain_lines(&stream.text))
+}
+
 fn in_words(ended: Ended) -> String {
     match ended {
         Ended::Exited { code } => format!("with exit code {code}"),
         Ended::Signaled { signal } => format!("by signal {signal}"),
         Ended::TimedOut { after_seconds } => format!("at its limit of {after_seconds} s"),
+        Ended::Exceeded { resource, used, limit } => {
+            format!("because it {}", resource.exceeded(used, limit))
+        }
     }
 }

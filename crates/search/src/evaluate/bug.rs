@@ -1,6 +1,7 @@
 //! What the debugger is told.
 
-use mle_star_exec::Ended;
+use mle_star_exec::limits::size;
+use mle_star_exec::{Ended, Outcome};
 
 use super::Purpose;
 use super::output::HEADER;
@@ -37,7 +38,13 @@ impl BugReport {
                 (_, Ended::Signaled { signal }) => {
                     Self::new(&format!("Killed: signal {signal}{}", hint(signal)), stderr)
                 }
-                (Some(traceback), Ended::Exited { .. }) => Self::of_traceback(stderr, traceback),
+                (_, Ended::Exceeded { resource, used, limit }) => {
+                    let what = resource.exceeded(used, limit);
+                    Self::new(&format!("Killed: the script {what}"), stderr)
+                }
+                (Some(traceback), Ended::Exited { .. }) => {
+                    Self::of_traceback(stderr, traceback).with_limits(outcome)
+                }
                 (None, Ended::Exited { code }) => {
                     let last = stderr.lines().rev().find(|line| !line.trim().is_empty());
                     let cause = last.map_or_else(
@@ -76,6 +83,15 @@ impl BugReport {
             text => format!("{HEADER}\n{text}"),
         };
         Self { text, headline: headline.unwrap_or(last).to_owned() }
+    }
+
+    /// Says how large a file may be, if that was the trouble: the error itself does not.
+    fn with_limits(self, outcome: &Outcome) -> Self {
+        let Some(limits) = outcome.limits.filter(|_| self.headline.contains("[Errno 27]")) else {
+            return self;
+        };
+        let text = format!("{}\n\nA file may have {}.", self.text, size(limits.file_bytes));
+        Self { text, ..self }
     }
 
     /// The whole report.

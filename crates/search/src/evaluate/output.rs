@@ -46,6 +46,8 @@ pub fn extract_traceback(stderr: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use mle_star_exec::limits::Usage;
+    use mle_star_exec::sandbox::Tier;
     use mle_star_exec::{Captured, SubmissionInfo};
     use proptest::prelude::*;
 
@@ -56,6 +58,7 @@ mod tests {
             text: text.to_owned(),
             total_bytes: text.len() as u64,
             truncated: false,
+            file: None,
         };
         Outcome {
             ended,
@@ -63,6 +66,9 @@ mod tests {
             stderr: captured(stderr),
             duration_seconds: 1.5,
             submission: SubmissionInfo::default(),
+            usage: Usage::default(),
+            limits: None,
+            tier: Tier::Off,
         }
     }
 

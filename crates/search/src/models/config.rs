@@ -7,6 +7,7 @@
 use std::fmt;
 
 use camino::Utf8PathBuf;
+use mle_star_exec::limits::Size;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -46,6 +47,17 @@ pub struct PipelineConfig {
     pub phase_time_budget: PhaseTimeBudget,
     /// How long one script may run; a tenth of the time limit if absent.
     pub script_timeout_seconds: Option<u64>,
+    /// How much memory one script may use; its share of the machine if absent.
+    pub script_memory_limit: Option<Size>,
+    /// How many processes and threads one script may have; 64 for each core if absent, but 1024 at
+    /// least.
+    pub script_process_limit: Option<u64>,
+    /// How much one script may print; 10 GB if absent. Far less is kept.
+    pub script_output_limit: Option<Size>,
+    /// How much one script may write; its share of half the free disk if absent.
+    pub script_workspace_limit: Option<Size>,
+    /// The largest file a script may write; as much as all of them if absent.
+    pub script_file_limit: Option<Size>,
     /// How many agent calls may be in flight.
     pub max_concurrent_sessions: usize,
     /// Which tools the agents get.
@@ -83,6 +95,11 @@ pub struct ConfigLayer {
     pub log_file: Option<Utf8PathBuf>,
     pub phase_time_budget: Option<PhaseTimeBudget>,
     pub script_timeout_seconds: Option<u64>,
+    pub script_memory_limit: Option<Size>,
+    pub script_process_limit: Option<u64>,
+    pub script_output_limit: Option<Size>,
+    pub script_workspace_limit: Option<Size>,
+    pub script_file_limit: Option<Size>,
     pub max_concurrent_sessions: Option<usize>,
     pub tool_profile: Option<ToolProfile>,
     pub strict_paper_selection: Option<bool>,
@@ -193,6 +210,11 @@ impl ConfigLayer {
             log_file: self.log_file.or(lower.log_file),
             phase_time_budget: self.phase_time_budget.or(lower.phase_time_budget),
             script_timeout_seconds: self.script_timeout_seconds.or(lower.script_timeout_seconds),
+            script_memory_limit: self.script_memory_limit.or(lower.script_memory_limit),
+            script_process_limit: self.script_process_limit.or(lower.script_process_limit),
+            script_output_limit: self.script_output_limit.or(lower.script_output_limit),
+            script_workspace_limit: self.script_workspace_limit.or(lower.script_workspace_limit),
+            script_file_limit: self.script_file_limit.or(lower.script_file_limit),
             max_concurrent_sessions: self.max_concurrent_sessions.or(lower.max_concurrent_sessions),
             tool_profile: self.tool_profile.or(lower.tool_profile),
             strict_paper_selection: self.strict_paper_selection.or(lower.strict_paper_selection),
@@ -220,6 +242,11 @@ impl ConfigLayer {
             log_file: self.log_file,
             phase_time_budget: self.phase_time_budget.unwrap_or_default(),
             script_timeout_seconds: self.script_timeout_seconds,
+            script_memory_limit: self.script_memory_limit,
+            script_process_limit: self.script_process_limit,
+            script_output_limit: self.script_output_limit,
+            script_workspace_limit: self.script_workspace_limit,
+            script_file_limit: self.script_file_limit,
             max_concurrent_sessions: self
                 .max_concurrent_sessions
                 .unwrap_or(num_parallel_solutions.max(4)),
@@ -324,8 +351,16 @@ impl PipelineConfig {
         if self.time_limit_seconds == 0 {
             return Err(invalid("time_limit_seconds", "must be at least 1"));
         }
-        if self.script_timeout_seconds == Some(0) {
-            return Err(invalid("script_timeout_seconds", "must be at least 1"));
+        let limits = [
+            ("script_timeout_seconds", self.script_timeout_seconds),
+            ("script_memory_limit", self.script_memory_limit.map(|size| size.0)),
+            ("script_process_limit", self.script_process_limit),
+            ("script_output_limit", self.script_output_limit.map(|size| size.0)),
+            ("script_workspace_limit", self.script_workspace_limit.map(|size| size.0)),
+            ("script_file_limit", self.script_file_limit.map(|size| size.0)),
+        ];
+        if let Some((key, _)) = limits.iter().find(|(_, limit)| *limit == Some(0)) {
+            return Err(invalid(key, "must be at least 1"));
         }
         if self.max_budget_usd.is_some_and(|budget| !budget.is_finite() || budget <= 0.0) {
             return Err(invalid("max_budget_usd", "must be a finite amount above 0"));
@@ -343,6 +378,11 @@ impl PipelineConfig {
             time_limit_seconds: other.time_limit_seconds,
             max_budget_usd: other.max_budget_usd,
             script_timeout_seconds: other.script_timeout_seconds,
+            script_memory_limit: other.script_memory_limit,
+            script_process_limit: other.script_process_limit,
+            script_output_limit: other.script_output_limit,
+            script_workspace_limit: other.script_workspace_limit,
+            script_file_limit: other.script_file_limit,
             phase_time_budget: other.phase_time_budget,
             max_concurrent_sessions: other.max_concurrent_sessions,
             log_level: other.log_level,
@@ -378,6 +418,11 @@ impl PipelineConfig {
             log_file,
             phase_time_budget,
             script_timeout_seconds,
+            script_memory_limit,
+            script_process_limit,
+            script_output_limit,
+            script_workspace_limit,
+            script_file_limit,
             max_concurrent_sessions,
             tool_profile,
             strict_paper_selection,
@@ -400,6 +445,11 @@ impl PipelineConfig {
             log_file,
             phase_time_budget: Some(phase_time_budget),
             script_timeout_seconds,
+            script_memory_limit,
+            script_process_limit,
+            script_output_limit,
+            script_workspace_limit,
+            script_file_limit,
             max_concurrent_sessions: Some(max_concurrent_sessions),
             tool_profile: Some(tool_profile),
             strict_paper_selection: Some(strict_paper_selection),

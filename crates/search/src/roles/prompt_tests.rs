@@ -6,6 +6,7 @@ use futures::future::{BoxFuture, pending};
 use jiff::Timestamp;
 use mle_star_agent::{Reply, Scripted};
 use mle_star_exec::machine::{GpuInfo, Machine, Package};
+use mle_star_exec::sandbox::Wish;
 use mle_star_exec::{ExecError, Executor, Job, Outcome};
 use mle_star_profile::{Bounds, Manifest};
 use tempfile::TempDir;
@@ -98,7 +99,6 @@ impl Desk {
             executor: Box::new(Idle),
             clock: Box::new(Stopped),
             secrets: Vec::new(),
-            script_slots: 1,
         };
         Self { run: Run::create(dir, header, ports).unwrap(), _folder: folder }
     }
@@ -146,6 +146,8 @@ fn header(data_dir: &Utf8Path, metric: &str, direction: MetricDirection) -> Head
         data: mle_star_profile::profile(data_dir, &Bounds::default()).unwrap(),
         manifest: Manifest::of(data_dir).unwrap(),
         reference_discussions: Vec::new(),
+        sandbox: Wish::Best,
+        containment: None,
     }
 }
 

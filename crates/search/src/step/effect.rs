@@ -137,7 +137,7 @@ impl RunCtx<'_> {
                 workspace: self.run.dir.workspace(&self.lane),
                 data_dir: self.task().data_dir.clone(),
                 time_limit: time_limit.min(time_left),
-                gpus: None,
+                records: self.run.dir.job(ctx.key.as_str(), &name),
             };
             let outcome = self.run.ports.executor.run(&job).await;
             let mut outcome = outcome.map_err(|source| Error::Exec {
@@ -152,8 +152,10 @@ impl RunCtx<'_> {
                 // The run was over, not the script too slow: with a larger limit it gets its turn.
                 return Ok(Output::NotDone { lack, cut_off: false });
             }
-            self.run.redact(&mut outcome.stdout.text);
-            self.run.redact(&mut outcome.stderr.text);
+            for stream in [&mut outcome.stdout, &mut outcome.stderr] {
+                self.run.redact(&mut stream.text);
+                stream.file = stream.file.as_deref().map(|file| self.run.dir.relative(file));
+            }
             let (mut submission, mut fit) = (None, Fit::default());
             if outcome.submission.is_present() {
                 let kept =

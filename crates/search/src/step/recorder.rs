@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use camino::Utf8Path;
 use jiff::Timestamp;
+use mle_star_exec::sandbox::Containment;
 use mle_star_journal::{Journal, JournalError};
 use tokio::sync::broadcast;
 
@@ -30,6 +31,8 @@ struct State {
     on_change: OnChange,
     /// Settings that this life of the run changed, not yet on record.
     new_settings: Option<PipelineConfig>,
+    /// What holds the scripts in this life, not yet on record.
+    containment: Option<Box<Containment>>,
     /// Finished steps of earlier lives of the run.
     done: BTreeMap<StepKey, Done>,
     decisions: HashMap<StepKey, Decision>,
@@ -89,12 +92,14 @@ impl Recorder {
     pub(super) fn resume(
         path: &Utf8Path,
         config: &PipelineConfig,
+        containment: Option<&Containment>,
         on_change: OnChange,
         now: Timestamp,
     ) -> Result<Self, Error> {
         let (journal, records) = Journal::open(path)?;
         let recorder = Self::new(Mode::Writing { journal, announced: false }, on_change, now);
         let mut state = recorder.state();
+        state.containment = containment.cloned().map(Box::new);
         let recorded = state.load(records);
         if recorded.as_ref() != Some(config) {
             state.void_decisions();
@@ -115,6 +120,7 @@ impl Recorder {
             mode,
             on_change,
             new_settings: None,
+            containment: None,
             done: BTreeMap::new(),
             decisions: HashMap::new(),
             happened: HashSet::new(),
@@ -283,12 +289,13 @@ impl Recorder {
     ) -> Result<(), Error> {
         let mut state = self.state();
         let (began, settings) = (state.began, state.new_settings.take());
+        let containment = state.containment.take();
         let Mode::Writing { journal, announced } = &mut state.mode else { return Ok(()) };
         let mut written = Vec::new();
         if !*announced {
             // Looking at a finished run is not a new life: only doing something is.
             *announced = true;
-            written.push(Record::Resumed { at: began });
+            written.push(Record::Resumed { at: began, containment });
         }
         written.extend(settings.map(|config| Record::Settings { at: began, config }));
         for record in &written {

@@ -114,7 +114,7 @@ impl Drill {
     }
 
     fn ports(&self) -> Ports {
-        let Ports { agent, executor, clock, secrets, script_slots } = self.world.ports();
+        let Ports { agent, executor, clock, secrets } = self.world.ports();
         let agent = SlowAgent {
             inner: agent,
             thinking: Arc::clone(&self.thinking),
@@ -125,7 +125,7 @@ impl Drill {
             began: Instant::now(),
         };
         let executor = SlowExecutor { inner: executor, working: Arc::clone(&self.working) };
-        Ports { agent: Box::new(agent), executor: Box::new(executor), clock, secrets, script_slots }
+        Ports { agent: Box::new(agent), executor: Box::new(executor), clock, secrets }
     }
 
     fn open(&self) -> Run {
@@ -347,6 +347,10 @@ impl Executor for SlowExecutor {
             self.inner.run(job).await
         }
         .boxed()
+    }
+
+    fn slots(&self) -> usize {
+        self.inner.slots()
     }
 }
 

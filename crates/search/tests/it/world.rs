@@ -11,7 +11,9 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use jiff::Timestamp;
 use mle_star_agent::{Agent, AgentError, Call, Reply, Scripted};
+use mle_star_exec::limits::Usage;
 use mle_star_exec::machine::{GpuInfo, Machine, Package};
+use mle_star_exec::sandbox::{Tier, Wish};
 use mle_star_exec::{Captured, Ended, ExecError, Executor, Job, Outcome, SubmissionInfo};
 use mle_star_profile::{Bounds, Manifest};
 use mle_star_search::event::{Event, FORMAT, Header, Record};
@@ -175,6 +177,8 @@ impl World {
             data: mle_star_profile::profile(&self.task.data_dir, &Bounds::default()).unwrap(),
             manifest: Manifest::of(&self.task.data_dir).unwrap(),
             reference_discussions: self.references.clone(),
+            sandbox: Wish::Best,
+            containment: None,
         }
     }
 
@@ -197,7 +201,6 @@ impl World {
                 ..Ticking::default()
             }),
             secrets: Vec::new(),
-            script_slots: 2,
         }
     }
 
@@ -358,6 +361,10 @@ impl Executor for Toy {
         let outcome = self.executions.iter().rev().find_map(|execute| execute(job));
         ready(outcome.unwrap_or_else(|| Ok(interpret(job)))).boxed()
     }
+
+    fn slots(&self) -> usize {
+        2
+    }
 }
 
 /// What Python would do with a script of this module.
@@ -399,6 +406,7 @@ pub(crate) fn outcome(ended: Ended, stdout: &str, stderr: &str) -> Outcome {
         text: text.to_owned(),
         total_bytes: text.len() as u64,
         truncated: false,
+        file: None,
     };
     Outcome {
         ended,
@@ -406,6 +414,9 @@ pub(crate) fn outcome(ended: Ended, stdout: &str, stderr: &str) -> Outcome {
         stderr: captured(stderr),
         duration_seconds: 0.01,
         submission: SubmissionInfo::default(),
+        usage: Usage::default(),
+        limits: None,
+        tier: Tier::Off,
     }
 }
 

@@ -33,6 +33,11 @@ fn the_defaults_are_those_of_the_paper() {
         "finalization": 0.1
       },
       "script_timeout_seconds": null,
+      "script_memory_limit": null,
+      "script_process_limit": null,
+      "script_output_limit": null,
+      "script_workspace_limit": null,
+      "script_file_limit": null,
       "max_concurrent_sessions": 4,
       "tool_profile": "minimal",
       "strict_paper_selection": false,
@@ -50,6 +55,9 @@ fn zero_is_refused_by_name_when_built_and_when_read() {
     for (key, value) in [
         ("max_budget_usd", json!(-1.0)),
         ("script_timeout_seconds", json!(0)),
+        ("script_memory_limit", json!("0 GB")),
+        ("script_process_limit", json!(0)),
+        ("script_output_limit", json!("lots")),
         ("time_limit_seconds", json!(0)),
         ("model", json!(" ")),
         (
@@ -60,6 +68,21 @@ fn zero_is_refused_by_name_when_built_and_when_read() {
         let error = serde_json::from_value::<PipelineConfig>(json!({ key: value })).unwrap_err();
         assert!(error.to_string().contains(key), "{error}");
     }
+}
+
+#[test]
+fn sizes_are_given_in_bytes_or_with_a_unit() {
+    let given = ["script_memory_limit=12GB", "script_file_limit=512MiB", "script_output_limit=7"];
+    let layer = ConfigLayer::from_pairs(given).unwrap();
+    assert_eq!(layer.script_memory_limit, Some(Size(12_000_000_000)));
+    assert_eq!(layer.script_file_limit, Some(Size(512 << 20)));
+    assert_eq!(layer.script_output_limit, Some(Size(7)));
+    let error = ConfigLayer::from_pairs(["script_memory_limit=much"]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "invalid value for `script_memory_limit`: invalid value: string \"much\", expected a size \
+         such as 12GB"
+    );
 }
 
 /// REQ-DM-003, REQ-OR-045

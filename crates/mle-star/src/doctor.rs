@@ -1,0 +1,280 @@
+//! What works here: every part that a run needs, looked at by using it.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use mle_star_exec::limits::{free_disk_bytes, size};
+use mle_star_exec::machine::{self, Interpreter, Machine};
+use mle_star_exec::sandbox::{Containment, Gap, Tier, Wish};
+use mle_star_exec::{Executor, Supervisor};
+use mle_star_search::models::{
+    DataModality, MetricDirection, PipelineConfig, TaskDescription, TaskType,
+};
+use serde::Serialize;
+
+use crate::executor::{self, Purpose};
+use crate::python::{self, Managed};
+
+/// Less disk than this is not enough for a run.
+const LEAST_DISK_BYTES: u64 = 2_000_000_000;
+/// Less memory than this is not enough for a script.
+const LEAST_MEMORY_BYTES: u64 = 1_000_000_000;
+
+/// One part, and how it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// What was looked at.
+    pub name: &'static str,
+    /// How it is.
+    pub state: State,
+    /// What was found.
+    pub found: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+/// How a part is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// As it should be.
+    Ok,
+    /// A run works without it, but less well.
+    Weak,
+    /// A run does not work without it.
+    Missing,
+}
+
+/// What is looked at.
+#[derive(Debug, Clone)]
+pub struct Doctor {
+    /// The Python of the user, instead of an environment of ours.
+    pub python: Option<Utf8PathBuf>,
+    /// Where runs would be.
+    pub runs: Utf8PathBuf,
+    /// What is wanted of the sandbox.
+    pub wish: Wish,
+    /// The program that supervises scripts, if not this one.
+    pub supervisor: Option<Supervisor>,
+}
+
+/// Whether a run would work.
+pub fn would_work(checks: &[Check]) -> bool {
+    checks.iter().all(|check| check.state != State::Missing)
+}
+
+impl Doctor {
+    /// Looks at everything.
+    pub async fn examine(&self) -> Vec<Check> {
+        let mut checks = Vec::new();
+        let python = match self.find_python().await {
+            Ok((interpreter, packages)) => {
+                let Interpreter { path, version } = &interpreter;
+                checks.push(ok("python", format!("{version} at {path}")));
+                checks.push(packages);
+                Some(path.clone())
+            }
+            Err(missing) => {
+                checks.push(missing);
+                None
+            }
+        };
+        match python {
+            Some(python) => checks.extend(self.look_at_sandbox(&python).await),
+            None => checks.push(Check {
+                name: "sandbox",
+                state: State::Missing,
+                found: "cannot be tried without Python".to_owned(),
+                remedy: None,
+            }),
+        }
+        checks.extend([cards().await, memory(), self.disk()]);
+        checks
+    }
+
+    /// The interpreter to try the sandbox with, and how its packages are.
+    async fn find_python(&self) -> Result<(Interpreter, Check), Check> {
+        let missing = |error: crate::RunError| Check {
+            name: "python",
+            state: State::Missing,
+            found: in_full(&error),
+            remedy: error.hint(),
+        };
+        match python::configured(self.python.clone()) {
+            Some(configured) => {
+                let machine = machine::detect(Some(&configured)).await;
+                let machine = machine.map_err(|error| missing(error.into()))?;
+                let packages = packages_of(&machine);
+                let Machine { python, python_version: version, .. } = machine;
+                Ok((Interpreter { path: python.into(), version }, packages))
+            }
+            None => {
+                let managed = Managed::find(&[]).await.map_err(missing)?;
+                let (path, found) = match managed.venv.is_ready() {
+                    true => (managed.venv.python(), "ready in"),
+                    false => (managed.base.path.clone(), "not made yet; the first run makes it in"),
+                };
+                let packages = ok("packages", format!("{found} {}", managed.venv.folder()));
+                Ok((Interpreter { path, version: managed.base.version }, packages))
+            }
+        }
+    }
+
+    async fn look_at_sandbox(&self, python: &Utf8Path) -> Vec<Check> {
+        let missing = |error: &crate::RunError| Check {
+            name: "sandbox",
+            state: State::Missing,
+            found: in_full(error),
+            remedy: Some(error.hint().unwrap_or_else(|| REMEDY.to_owned())),
+        };
+        match self.try_sandbox(python).await {
+            Err(error) => vec![missing(&error)],
+            Ok(containment) => held(&containment),
+        }
+    }
+
+    async fn try_sandbox(&self, python: &Utf8Path) -> Result<Containment, crate::RunError> {
+        let supervisor = match &self.supervisor {
+            Some(supervisor) => supervisor.clone(),
+            None => executor::supervisor()?,
+        };
+        let mut task = TaskDescription::new(
+            "doctor",
+            TaskType::Tabular,
+            DataModality::Tabular,
+            "rmse",
+            MetricDirection::Minimize,
+            "none",
+        )?;
+        task.data_dir = "/nonexistent".into();
+        let purpose = Purpose {
+            task: &task,
+            config: &PipelineConfig::default(),
+            python: python.as_str(),
+            wish: self.wish,
+            folder: &self.runs,
+        };
+        let local = executor::local(&purpose, supervisor).await?;
+        let containment = local.containment().cloned();
+        containment.ok_or(crate::RunError::NoSupervisor)
+    }
+
+    fn disk(&self) -> Check {
+        let folder = camino::absolute_utf8(&self.runs).unwrap_or_else(|_| self.runs.clone());
+        match free_disk_bytes(&folder) {
+            None => Check {
+                name: "disk",
+                state: State::Weak,
+                found: format!("the system does not say how much {folder} has"),
+                remedy: None,
+            },
+            Some(free) if free < LEAST_DISK_BYTES => Check {
+                name: "disk",
+                state: State::Missing,
+                found: format!("{} free for {folder}", size(free)),
+                remedy: Some("make room, or name another folder with --out".to_owned()),
+            },
+            Some(free) => ok("disk", format!("{} free for {folder}", size(free))),
+        }
+    }
+}
+
+const REMEDY: &str = "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, or on \
+                      Ubuntu kernel.apparmor_restrict_unprivileged_userns=0); in a container, \
+                      start it with --security-opt seccomp=unconfined --security-opt \
+                      systempaths=unconfined";
+
+/// The tier, and every protection that there is or is not.
+fn held(containment: &Containment) -> Vec<Check> {
+    let Containment { tier, refused, limits, cores, .. } = containment;
+    let tier_check = match tier {
+        Tier::Strong => ok("sandbox", tier.to_string()),
+        Tier::Fallback | Tier::Limits | Tier::Off => {
+            let why = match refused.as_slice() {
+                [] => String::new(),
+                reasons => format!(" (no {})", reasons.join("; no ")),
+            };
+            Check {
+                name: "sandbox",
+                state: State::Weak,
+                found: format!("{tier}{why}"),
+                remedy: Some(REMEDY.to_owned()),
+            }
+        }
+    };
+    let gaps = Gap::ALL.into_iter().map(|gap| match containment.gaps.contains(&gap) {
+        false => ok("protection", format!("scripts cannot {gap}")),
+        true => Check {
+            name: "protection",
+            state: State::Weak,
+            found: format!("scripts can {gap}"),
+            remedy: None,
+        },
+    });
+    let limits = format!(
+        "each script: {} of memory, {cores} cores, {} processes, {} of files",
+        size(limits.memory_bytes),
+        limits.processes,
+        size(limits.workspace_bytes),
+    );
+    std::iter::once(tier_check).chain(gaps).chain([ok("limits", limits)]).collect()
+}
+
+/// Which of the usual packages the user's Python lacks. Scripts can do without, but agents like
+/// them.
+fn packages_of(machine: &Machine) -> Check {
+    let usual = ["numpy", "pandas", "scikit-learn", "lightgbm"];
+    let installed = |name: &&str| machine.packages.iter().any(|package| package.name == **name);
+    let lacking: Vec<&str> = usual.into_iter().filter(|name| !installed(name)).collect();
+    match lacking.as_slice() {
+        [] => ok("packages", format!("{} installed", machine.packages.len())),
+        lacking => Check {
+            name: "packages",
+            state: State::Weak,
+            found: format!("not installed: {}", lacking.join(", ")),
+            remedy: Some(format!(
+                "{} -m pip install {}",
+                mle_star_view::shell_word(&machine.python),
+                lacking.join(" ")
+            )),
+        },
+    }
+}
+
+async fn cards() -> Check {
+    let gpus = machine::detect_gpu_info().await;
+    match gpus.absent_because {
+        _ if gpus.cuda_available => ok("gpu", gpus.gpu_names.join(", ")),
+        Some(why) => ok("gpu", format!("none ({why})")),
+        None => ok("gpu", "none".to_owned()),
+    }
+}
+
+fn memory() -> Check {
+    match machine::memory_bytes() {
+        0 => Check {
+            name: "memory",
+            state: State::Weak,
+            found: "the system does not say how much there is".to_owned(),
+            remedy: Some("set script_memory_limit".to_owned()),
+        },
+        bytes if bytes < LEAST_MEMORY_BYTES => Check {
+            name: "memory",
+            state: State::Weak,
+            found: size(bytes),
+            remedy: Some("few models can be trained with so little".to_owned()),
+        },
+        bytes => ok("memory", size(bytes)),
+    }
+}
+
+fn ok(name: &'static str, found: String) -> Check {
+    Check { name, state: State::Ok, found, remedy: None }
+}
+
+/// An error with all its causes.
+fn in_full(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {}", in_full(cause)),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,126 @@
+//! Where scripts run: this machine, shared out among them, with a sandbox around each.
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use mle_star_exec::limits::Limits;
+use mle_star_exec::machine::{self, GpuInfo};
+use mle_star_exec::sandbox::{Network, Wish};
+use mle_star_exec::slots::{Slots, our_cores};
+use mle_star_exec::{Local, Setup, Supervisor, workspace};
+use mle_star_search::models::{self, PipelineConfig, TaskDescription};
+
+use crate::RunError;
+
+/// The argument by which this program is asked to supervise a script.
+pub const SHIM: &str = "__shim";
+
+/// Whether this program supervises a script when it is asked to.
+static ANSWERS: AtomicBool = AtomicBool::new(false);
+
+/// Supervises a script if this program was started for that, and then says how to exit. Says
+/// nothing if it was not.
+///
+/// Scripts run under a supervisor, which is this program started again. A program that uses this
+/// library calls this first in its `main`, before it starts a thread:
+///
+/// ```no_run
+/// if let Some(code) = mle_star::supervise_if_asked() {
+///     std::process::exit(i32::from(code != std::process::ExitCode::SUCCESS));
+/// }
+/// ```
+///
+/// One that does not needs the `mle-star` program beside it or on the path.
+pub fn supervise_if_asked() -> Option<ExitCode> {
+    ANSWERS.store(true, Ordering::Relaxed);
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().as_deref() != Some(SHIM) {
+        return None;
+    }
+    let folder = arguments.next().unwrap_or_default();
+    Some(match mle_star_exec::supervise(Utf8Path::new(&folder)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Standard error is the log of the job.
+            std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{error}\n")).ok();
+            ExitCode::FAILURE
+        }
+    })
+}
+
+/// The program that supervises scripts where none is named.
+pub(crate) fn supervisor() -> Result<Supervisor, RunError> {
+    if ANSWERS.load(Ordering::Relaxed) {
+        return Ok(Supervisor::this_program(SHIM));
+    }
+    let beside = std::env::current_exe().ok().and_then(|it| it.parent().map(ToOwned::to_owned));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders = beside.into_iter().chain(std::env::split_paths(&path));
+    let found = folders.find_map(|folder| {
+        let program = Utf8PathBuf::from_path_buf(folder.join("mle-star")).ok()?;
+        program.is_file().then_some(program)
+    });
+    let program = found.ok_or(RunError::NoSupervisor)?;
+    Ok(Supervisor { program, arguments: vec![SHIM.to_owned()] })
+}
+
+/// What an executor is made for.
+#[derive(Debug)]
+pub(crate) struct Purpose<'a> {
+    pub(crate) task: &'a TaskDescription,
+    pub(crate) config: &'a PipelineConfig,
+    pub(crate) python: &'a str,
+    pub(crate) wish: Wish,
+    /// Where the run directory is, or will be.
+    pub(crate) folder: &'a Utf8Path,
+}
+
+/// An executor that was seen to work.
+pub(crate) async fn local(
+    purpose: &Purpose<'_>,
+    supervisor: Supervisor,
+) -> Result<Local, RunError> {
+    let Purpose { task, config, python, wish, folder } = purpose;
+    let gpus = machine::detect_gpu_info().await;
+    let cores = our_cores();
+    let slots = Slots::new(config.num_parallel_solutions, &cores, &gpus.devices);
+    let setup = Setup {
+        python: (*python).into(),
+        supervisor,
+        wish: *wish,
+        network: match task.network {
+            models::Network::Deny => Network::Deny,
+            models::Network::Allow => Network::Allow,
+        },
+        readable: workspace::linked_from(&task.data_dir),
+        devices: device_files(&gpus),
+        limits: limits(config, Limits::of_this_machine(folder, slots.count(), cores.len())),
+        slots,
+    };
+    setup.try_out().await.map_err(RunError::from)
+}
+
+/// The limits that are set, and those that follow the machine where none are.
+fn limits(config: &PipelineConfig, machine: Limits) -> Limits {
+    let set = |size: Option<mle_star_exec::limits::Size>| size.map(|size| size.0);
+    let workspace_bytes = set(config.script_workspace_limit).unwrap_or(machine.workspace_bytes);
+    Limits {
+        memory_bytes: set(config.script_memory_limit).unwrap_or(machine.memory_bytes),
+        processes: config.script_process_limit.unwrap_or(machine.processes),
+        output_bytes: set(config.script_output_limit).unwrap_or(machine.output_bytes),
+        workspace_bytes,
+        file_bytes: set(config.script_file_limit).unwrap_or(workspace_bytes),
+    }
+}
+
+/// The files by which the driver of graphics cards is reached.
+fn device_files(gpus: &GpuInfo) -> Vec<Utf8PathBuf> {
+    if !gpus.cuda_available {
+        return Vec::new();
+    }
+    let all = Utf8Path::new("/dev").read_dir_utf8().into_iter().flatten().flatten();
+    all.map(|entry| entry.into_path())
+        .filter(|file| file.file_name().is_some_and(|name| name.starts_with("nvidia")))
+        .collect()
+}
