@@ -8,7 +8,7 @@
 //! and lists what is covered and what is not, [`limits`] bound it, `environment` says which
 //! variables it sees, `capture` and `spool` keep what it prints, [`submission`] looks at the file it
 //! was asked for, and [`machine`] finds the interpreter and what there is to compute with, which
-//! [`slots`] share out. [`bash`] is another way to run a script, without a sandbox. All unsafe code is
+//! [`slots`] share out; [`venv`] makes an environment with the packages that scripts import. [`bash`] is another way to run a script, without a sandbox. All unsafe code is
 //! in `sys`.
 //!
 //! Deliberately absent: scores and tracebacks (text for the caller to read), retries, and any
@@ -27,6 +27,7 @@ mod spool;
 pub mod submission;
 mod sys;
 mod trace;
+pub mod venv;
 pub mod workspace;
 
 use std::time::Duration;

@@ -113,20 +113,25 @@ pub struct Package {
     pub version: String,
 }
 
+/// A Python that answers and is young enough.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interpreter {
+    /// The interpreter itself, not a shim.
+    pub path: Utf8PathBuf,
+    /// Its version, such as `3.12.1`.
+    pub version: String,
+}
+
 /// Finds out what there is.
 ///
 /// A configured interpreter must work: nothing else is tried in its place. Without one, `python3`
 /// and `python` are, in that order.
 pub async fn detect(python: Option<&Utf8Path>) -> Result<Machine, ExecError> {
-    let candidates = match python {
-        Some(configured) => vec![configured],
-        None => vec![Utf8Path::new("python3"), Utf8Path::new("python")],
-    };
-    let (python, python_version) = find_interpreter(&candidates).await?;
-    let packages = installed(&python).await?;
+    let Interpreter { path, version } = interpreter(python).await?;
+    let packages = installed(&path).await?;
     Ok(Machine {
-        python: python.into_string(),
-        python_version,
+        python: path.into_string(),
+        python_version: version,
         packages,
         cores: std::thread::available_parallelism().map_or(1, usize::from),
         memory_bytes: memory_bytes(),
@@ -134,8 +139,17 @@ pub async fn detect(python: Option<&Utf8Path>) -> Result<Machine, ExecError> {
     })
 }
 
+/// Finds the interpreter that [`detect`] would find.
+pub async fn interpreter(python: Option<&Utf8Path>) -> Result<Interpreter, ExecError> {
+    let candidates = match python {
+        Some(configured) => vec![configured],
+        None => vec![Utf8Path::new("python3"), Utf8Path::new("python")],
+    };
+    find_interpreter(&candidates).await
+}
+
 /// The first candidate that answers and is young enough: its real path and its version.
-async fn find_interpreter(candidates: &[&Utf8Path]) -> Result<(Utf8PathBuf, String), ExecError> {
+async fn find_interpreter(candidates: &[&Utf8Path]) -> Result<Interpreter, ExecError> {
     let mut tried = Vec::new();
     let mut too_old = None;
     for candidate in candidates {
@@ -145,7 +159,9 @@ async fn find_interpreter(candidates: &[&Utf8Path]) -> Result<(Utf8PathBuf, Stri
             Ok(lines) => match introduction(&lines) {
                 None => tried.push(format!("`{candidate}` does not answer like python")),
                 Some((version, path)) if is_young_enough(version) => {
-                    return Ok((path.unwrap_or(candidate).to_owned(), version.to_owned()));
+                    let (path, version) =
+                        (path.unwrap_or(candidate).to_owned(), version.to_owned());
+                    return Ok(Interpreter { path, version });
                 }
                 Some((version, path)) => {
                     let path = path.unwrap_or(candidate).to_owned();
@@ -246,7 +262,7 @@ fn listed(found: Vec<Package>) -> Vec<Package> {
 }
 
 /// The name as package indexes compare it: lowercase, and one dash for any run of `-`, `_`, `.`.
-fn normalised(name: &str) -> String {
+pub(crate) fn normalised(name: &str) -> String {
     let words = name.split(['-', '_', '.']).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-").to_ascii_lowercase()
 }
@@ -268,7 +284,7 @@ fn total_memory(meminfo: &str) -> Option<u64> {
 }
 
 /// What a trusted program prints, or why it printed nothing of use.
-async fn answer(query: &mut Command, limit: Duration) -> Result<String, String> {
+pub(crate) async fn answer(query: &mut Command, limit: Duration) -> Result<String, String> {
     let query = query.stdin(Stdio::null()).kill_on_drop(true);
     let output = timeout(limit, query.output());
     match output.await {

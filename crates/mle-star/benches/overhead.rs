@@ -208,6 +208,7 @@ fn whole_run() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_mle-star"))
         .args(["run", "shop", "--agents", "scripted:replies.yaml", "--quiet"])
         .current_dir(path)
+        .env("MLE_STAR_PYTHON", "python3")
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()

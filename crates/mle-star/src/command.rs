@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod doctor;
 pub(crate) mod list;
 pub(crate) mod resume;
 pub(crate) mod run;
@@ -7,6 +8,7 @@ pub(crate) mod show;
 pub(crate) mod stop;
 
 mod dry_run;
+mod sandbox;
 mod watch;
 
 use std::io::{ErrorKind, Write};
@@ -22,6 +24,7 @@ pub(crate) enum Command {
     List(list::Arguments),
     Show(show::Arguments),
     Stop(stop::Arguments),
+    Doctor(doctor::Arguments),
 }
 
 /// Prints what a command gives.

@@ -14,7 +14,7 @@ use mle_star_search::models::{self, PipelineConfig, TaskDescription};
 use crate::RunError;
 
 /// The argument by which this program is asked to supervise a script.
-pub const SHIM: &str = "__shim";
+pub(crate) const SHIM: &str = "__shim";
 
 /// Whether this program supervises a script when it is asked to.
 static ANSWERS: AtomicBool = AtomicBool::new(false);
@@ -26,8 +26,14 @@ static ANSWERS: AtomicBool = AtomicBool::new(false);
 /// library calls this first in its `main`, before it starts a thread:
 ///
 /// ```no_run
-/// if let Some(code) = mle_star::supervise_if_asked() {
-///     std::process::exit(i32::from(code != std::process::ExitCode::SUCCESS));
+/// use std::process::ExitCode;
+///
+/// fn main() -> ExitCode {
+///     if let Some(code) = mle_star::supervise_if_asked() {
+///         return code;
+///     }
+///     // …
+///     ExitCode::SUCCESS
 /// }
 /// ```
 ///

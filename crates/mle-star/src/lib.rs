@@ -29,18 +29,23 @@
 //! ```
 
 pub mod agents;
+pub mod doctor;
 pub mod estimate;
 pub mod pipeline;
+pub mod python;
 pub mod task_file;
 
 mod clock;
+mod executor;
 pub mod secrets;
 
 pub use mle_star_search::models::{self, FinalResult, PipelineConfig, TaskDescription};
 pub use mle_star_search::{Diagnostics, PipelineError};
 
 pub use agents::Agents;
+pub use executor::supervise_if_asked;
 pub use pipeline::{Pipeline, RunError};
+pub use python::Progress;
 
 /// Runs the whole pipeline on `task`, with the defaults of the paper and the environment where no
 /// settings are given. The run directory is made under `runs/`.

@@ -18,12 +18,16 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = mle_star::supervise_if_asked() {
+        return code;
+    }
     let ended = match Cli::parse().command {
         Command::Run(arguments) => command::run::run(arguments),
         Command::Resume(arguments) => command::resume::run(arguments),
         Command::List(arguments) => command::list::run(&arguments),
         Command::Show(arguments) => command::show::run(&arguments),
         Command::Stop(arguments) => command::stop::run(&arguments),
+        Command::Doctor(arguments) => command::doctor::run(arguments),
     };
     ended.unwrap_or_else(|failure| failure.report())
 }

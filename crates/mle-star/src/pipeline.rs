@@ -1,14 +1,13 @@
 //! Wiring: from a task and settings to a run, and from its end to the files people look for.
 
-use std::num::NonZero;
-
 use camino::{Utf8Path, Utf8PathBuf};
 use fs_err as fs;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use mle_star_agent::scripted::ScriptError;
-use mle_star_exec::machine::{self, Machine};
-use mle_star_exec::{ExecError, Local};
+use mle_star_exec::sandbox::Wish;
+use mle_star_exec::venv::VenvError;
+use mle_star_exec::{ExecError, Executor, Local, Supervisor};
 use mle_star_profile::{Bounds, Manifest, ProfileError};
 use mle_star_search::event::{FORMAT, Header, Lack};
 use mle_star_search::models::{
@@ -22,6 +21,8 @@ use serde::Serialize;
 
 use crate::agents::{Agents, AgentsError};
 use crate::clock::SystemClock;
+use crate::executor::{self, Purpose};
+use crate::python::{self, IfAbsent, Progress};
 use crate::secrets::{mask_all, secrets, utf8_environment};
 
 /// A run that is about to begin.
@@ -33,7 +34,10 @@ pub struct Pipeline {
     agents: Agents,
     runs: Utf8PathBuf,
     python: Option<Utf8PathBuf>,
+    progress: Progress,
     reference_discussions: Vec<String>,
+    sandbox: Wish,
+    supervisor: Option<Supervisor>,
 }
 
 /// Why a run did not begin, or ended without a result.
@@ -67,6 +71,12 @@ pub enum RunError {
         /// What is missing.
         packages: Vec<String>,
     },
+    /// There is no environment with the packages that scripts need.
+    #[error("the Python environment for the scripts cannot be made")]
+    Venv(#[from] VenvError),
+    /// There is no program that could supervise scripts.
+    #[error("there is no program to supervise the scripts")]
+    NoSupervisor,
     /// The machine cannot run scripts.
     #[error("this machine cannot run the scripts")]
     Machine(#[from] ExecError),
@@ -110,6 +120,12 @@ pub struct Resume {
     pub on_change: OnChange,
     /// Limits that change.
     pub limits: ConfigLayer,
+    /// Hears what is done before the run goes on.
+    pub progress: Progress,
+    /// Something else than before is wanted of the sandbox.
+    pub sandbox: Option<Wish>,
+    /// The program that supervises scripts, if not this one.
+    pub supervisor: Option<Supervisor>,
 }
 
 impl Pipeline {
@@ -122,7 +138,10 @@ impl Pipeline {
             agents: Agents::Claude,
             runs: "runs".into(),
             python: None,
+            progress: Progress::default(),
             reference_discussions: Vec::new(),
+            sandbox: Wish::default(),
+            supervisor: None,
         }
     }
 
@@ -156,10 +175,29 @@ impl Pipeline {
         Self { runs: folder.into(), ..self }
     }
 
-    /// The Python that runs the scripts; the first one on the path if not given.
+    /// The Python that runs the scripts. If none is given, here or in `MLE_STAR_PYTHON`, an
+    /// environment with the usual packages is made once, from the first Python on the path.
     #[must_use]
     pub fn python(self, python: Option<Utf8PathBuf>) -> Self {
         Self { python, ..self }
+    }
+
+    /// Hears what is done before the run begins, which can take minutes.
+    #[must_use]
+    pub fn progress(self, progress: Progress) -> Self {
+        Self { progress, ..self }
+    }
+
+    /// What is wanted of the sandbox that scripts run in; the best there is if nothing is said.
+    #[must_use]
+    pub fn sandbox(self, sandbox: Wish) -> Self {
+        Self { sandbox, ..self }
+    }
+
+    /// The program that supervises scripts; see [`supervise_if_asked`](crate::supervise_if_asked).
+    #[must_use]
+    pub fn supervisor(self, supervisor: Supervisor) -> Self {
+        Self { supervisor: Some(supervisor), ..self }
     }
 
     /// Discussions that the solution must not be a copy of.
@@ -177,8 +215,8 @@ impl Pipeline {
     /// Checks everything that can be checked before money is spent, and opens the run directory.
     pub async fn open(self) -> Result<Run, RunError> {
         let runs = self.runs.clone();
-        let Checked { header, agent } = self.checked().await?;
-        let ports = ports(agent, &header);
+        let Checked { header, agent, executor } = self.checked(IfAbsent::Make).await?;
+        let ports = ports(agent, executor);
         let dir = new_run_directory(&runs, &header.task.competition_id)?;
         let opened = describe_run(&dir, &header)
             .map_err(Error::from)
@@ -189,14 +227,15 @@ impl Pipeline {
         })
     }
 
-    /// Makes the checks of [`open`](Self::open) and nothing else. Gives what would be settled.
+    /// Makes the checks of [`open`](Self::open) and nothing else. Gives what would be settled; a
+    /// Python environment that is still to be made is only announced.
     pub async fn check(self) -> Result<Header, RunError> {
-        Ok(self.checked().await?.header)
+        Ok(self.checked(IfAbsent::Announce).await?.header)
     }
 
-    async fn checked(self) -> Result<Checked, RunError> {
-        let Self { mut task, settings, preset, agents, runs: _, python, reference_discussions } =
-            self;
+    async fn checked(self, if_absent: IfAbsent) -> Result<Checked, RunError> {
+        let Self { mut task, settings, preset, agents, runs, python, .. } = self;
+        let Self { progress, reference_discussions, sandbox, supervisor, .. } = self;
         task.validate()?;
         let environment = ConfigLayer::from_environment(utf8_environment())?;
         let mut config = settings.over(environment).over(preset).resolve()?;
@@ -212,8 +251,16 @@ impl Pipeline {
 
         let agents = agents.absolute();
         let agent = agents.open(has_key())?;
-        let machine = machine::detect(python.as_deref()).await?;
-        check_packages(&task, &machine)?;
+        let machine = python::machine(python, &task.packages, &progress, if_absent).await?;
+        let purpose = Purpose {
+            task: &task,
+            config: &config,
+            python: &machine.python,
+            wish: sandbox,
+            folder: &camino::absolute_utf8(&runs)?,
+        };
+        let executor = executor::local(&purpose, supervisor_or_own(supervisor)?).await?;
+        let containment = executor.containment().cloned();
 
         let header = Header {
             format: FORMAT,
@@ -225,8 +272,10 @@ impl Pipeline {
             data,
             manifest,
             reference_discussions,
+            sandbox,
+            containment,
         };
-        Ok(Checked { header, agent })
+        Ok(Checked { header, agent, executor })
     }
 }
 
@@ -234,6 +283,7 @@ impl Pipeline {
 struct Checked {
     header: Header,
     agent: Box<dyn mle_star_agent::Agent>,
+    executor: Local,
 }
 
 impl Resume {
@@ -245,6 +295,9 @@ impl Resume {
             data: None,
             on_change: OnChange::Stop,
             limits: ConfigLayer::default(),
+            progress: Progress::default(),
+            sandbox: None,
+            supervisor: None,
         }
     }
 
@@ -271,12 +324,24 @@ impl Resume {
             None => header.agents.parse()?,
         };
         let agent = agents.open(has_key())?;
-        if !Utf8Path::new(&header.machine.python).is_file() {
-            // The run directory came from another machine.
-            header.machine.python = machine::detect(None).await?.python;
+        if !python::is_usable(Utf8Path::new(&header.machine.python)) {
+            // The run directory came from another machine, or the cache was emptied.
+            let packages = &header.task.packages;
+            header.machine =
+                python::machine(None, packages, &self.progress, IfAbsent::Make).await?;
         }
+        header.sandbox = self.sandbox.unwrap_or(header.sandbox);
+        let purpose = Purpose {
+            task: &header.task,
+            config: &header.config,
+            python: &header.machine.python,
+            wish: header.sandbox,
+            folder: &root,
+        };
+        let executor = executor::local(&purpose, supervisor_or_own(self.supervisor)?).await?;
+        header.containment = executor.containment().cloned();
         dir.set_request(None)?; // what was asked of an earlier life is done with
-        let run = Run::resume(dir, header.clone(), ports(agent, &header), self.on_change)
+        let run = Run::resume(dir, header, ports(agent, executor), self.on_change)
             .map_err(|source| RunError::Open { run: root.clone(), source })?;
         run.rehearse(mle_star_search::run(&run.ctx())).map_err(|error| match error {
             PipelineError::Stopped { source, .. } => RunError::Open { run: root, source: *source },
@@ -309,15 +374,17 @@ fn deliver(dir: &RunDir, result: &FinalResult) -> Result<(), RunError> {
     Ok(())
 }
 
-fn ports(agent: Box<dyn mle_star_agent::Agent>, header: &Header) -> Ports {
-    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+fn ports(agent: Box<dyn mle_star_agent::Agent>, executor: Local) -> Ports {
     Ports {
         agent,
-        executor: Box::new(Local { python: header.machine.python.clone().into() }),
+        executor: Box::new(executor),
         clock: Box::new(SystemClock),
         secrets: secrets(utf8_environment()),
-        script_slots: header.config.num_parallel_solutions.min(cores),
     }
+}
+
+fn supervisor_or_own(named: Option<Supervisor>) -> Result<Supervisor, RunError> {
+    named.map_or_else(executor::supervisor, Ok)
 }
 
 /// The task and the settings in a form that people read; the journal has them too.
@@ -361,24 +428,6 @@ fn check_prompts(folder: Utf8PathBuf) -> Result<Utf8PathBuf, RunError> {
     }
 }
 
-fn check_packages(task: &TaskDescription, machine: &Machine) -> Result<(), RunError> {
-    let plain = |name: &str| name.to_lowercase().replace(['_', '.'], "-");
-    let installed: Vec<String> = machine.packages.iter().map(|it| plain(&it.name)).collect();
-    let packages: Vec<String> = task
-        .packages
-        .iter()
-        .filter(|wanted| {
-            let name = wanted.split(['=', '<', '>', '!', '~', '[', ' ', ';']).next();
-            !name.is_some_and(|name| installed.contains(&plain(name)))
-        })
-        .cloned()
-        .collect();
-    if packages.is_empty() {
-        return Ok(());
-    }
-    Err(RunError::Packages { python: machine.python.clone(), packages })
-}
-
 fn has_key() -> bool {
     std::env::var_os("ANTHROPIC_API_KEY").is_some_and(|key| !key.is_empty())
 }
@@ -409,7 +458,23 @@ impl RunError {
                 let packages: Vec<String> = packages.iter().map(|it| shell_word(it)).collect();
                 Some(format!("{} -m pip install {}", shell_word(python), packages.join(" ")))
             }
-            Self::Machine(_) => Some("install Python 3.10 or later, or use --python".to_owned()),
+            Self::Venv(error) => Some(python::hint(error)),
+            Self::NoSupervisor => Some(
+                "put `mle-star` on the path, or call `supervise_if_asked` first in `main`"
+                    .to_owned(),
+            ),
+            Self::Machine(
+                ExecError::NoPython { .. }
+                | ExecError::PythonTooOld { .. }
+                | ExecError::PythonBroken { .. },
+            ) => Some(
+                "install Python 3.10 or later (apt install python3 python3-venv), or use --python"
+                    .to_owned(),
+            ),
+            Self::Machine(ExecError::Sandbox { .. }) => {
+                Some("`mle-star doctor` says what is missing; --sandbox takes less".to_owned())
+            }
+            Self::Machine(_) => Some("`mle-star doctor` says what works here".to_owned()),
             Self::Agents(AgentsError::NoKey) => {
                 Some("set it, or use --agents scripted:<file>".to_owned())
             }
@@ -490,6 +555,7 @@ impl RunError {
                 | Self::Data(_)
                 | Self::Agents(_)
                 | Self::NoRun(_)
+                | Self::Venv(VenvError::Requirement { .. })
         )
     }
 }

@@ -4,3 +4,4 @@
 
 mod bench;
 mod scripts;
+mod venv;

@@ -9,6 +9,7 @@ use mle_star::pipeline::Resume;
 use mle_star_search::OnChange;
 use mle_star_search::models::ConfigLayer;
 
+use super::sandbox::SandboxArguments;
 use super::watch::{Output, watch};
 use crate::failure::Failure;
 
@@ -30,6 +31,9 @@ pub(crate) struct Arguments {
     #[arg(short = 's', long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
 
+    #[command(flatten)]
+    sandbox: SandboxArguments,
+
     /// Do recorded steps again that no longer fit, and what follows from them
     #[arg(long)]
     rerun_changed: bool,
@@ -45,6 +49,16 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     })?;
     let on_change = if arguments.rerun_changed { OnChange::Rerun } else { OnChange::Stop };
     let limits = ConfigLayer::from_pairs(arguments.settings.iter().map(String::as_str))?;
-    let resume = Resume { run: arguments.run, agents, data: arguments.data, on_change, limits };
+    let progress = arguments.output.progress();
+    let resume = Resume {
+        run: arguments.run,
+        agents,
+        data: arguments.data,
+        on_change,
+        limits,
+        progress,
+        sandbox: arguments.sandbox.wish(),
+        supervisor: None,
+    };
     watch(&arguments.output, resume.open())
 }

@@ -11,6 +11,7 @@ use mle_star::{Agents, Pipeline};
 use mle_star_search::models::{ConfigLayer, MetricDirection, Preset};
 
 use super::dry_run::dry_run;
+use super::sandbox::SandboxArguments;
 use super::watch::{Output, watch};
 use crate::failure::Failure;
 
@@ -42,9 +43,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FOLDER", default_value = "runs")]
     out: Utf8PathBuf,
 
-    /// The Python that runs the scripts [default: the first on the path]
+    /// The Python that runs the scripts [default: $MLE_STAR_PYTHON, else an environment that is
+    /// made once with the usual packages]
     #[arg(long, value_name = "FILE")]
     python: Option<Utf8PathBuf>,
+
+    #[command(flatten)]
+    sandbox: SandboxArguments,
 
     /// What to predict, for a folder without a task.yaml
     #[arg(long, value_name = "TEXT")]
@@ -85,6 +90,8 @@ Settings, with their defaults:
   num_parallel_solutions (L) 2     ensemble_rounds (R) 5         max_debug_attempts 3
   time_limit_seconds 86400         script_timeout_seconds a tenth of the time limit
   subsample_limit 30000            max_budget_usd none           model sonnet
+  script_memory_limit, script_process_limit, script_output_limit, script_workspace_limit and
+  script_file_limit, such as 12GB: the script's share of the machine
   max_concurrent_sessions 4        tool_profile minimal          permission_mode bypassPermissions
   strict_paper_selection false     early_submission true         prompts_dir none
   log_level INFO                   log_file none
@@ -131,6 +138,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         .agents(agents)
         .runs(arguments.out.clone())
         .python(arguments.python)
+        .progress(arguments.output.progress())
+        .sandbox(arguments.sandbox.wish().unwrap_or_default())
         .reference_discussions(references.collect::<Result<_, _>>().map_err(Failure::unreadable)?);
     if arguments.dry_run {
         return dry_run(pipeline, &arguments.out);

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use clap::Args;
 use mle_star::pipeline::complete;
-use mle_star::{FinalResult, RunError};
+use mle_star::{FinalResult, Progress, RunError};
 use mle_star_search::Run;
 use mle_star_search::event::Record;
 use mle_star_search::rundir::RunDir;
 use mle_star_search::step::Request;
-use mle_star_view::Detail;
+use mle_star_view::{Detail, plain};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -37,6 +37,13 @@ pub(crate) struct Output {
     verbose: bool,
 }
 
+impl Output {
+    /// Says on standard error what is done before a run begins.
+    pub(crate) fn progress(&self) -> Progress {
+        if self.quiet { Progress::default() } else { Progress::new(|line| say(&plain(line))) }
+    }
+}
+
 /// Runs what `open` gives to its end, showing what happens on standard error.
 pub(crate) fn watch(
     output: &Output,
@@ -44,14 +51,22 @@ pub(crate) fn watch(
 ) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let run = open.await?;
+        let mut signals = Signals::new()?;
+        // Opening may take minutes, and what it started must not outlive us.
+        let run = tokio::select! {
+            biased;
+            code = signals.raised() => {
+                say("interrupted; nothing was begun");
+                return Ok(ExitCode::from(code));
+            }
+            run = open => run?,
+        };
         let root = run.dir().root().to_owned();
         if !output.quiet {
             say(&format!("run directory: {root}"));
         }
         show_beginning(output, &run)?;
         let mut records = run.subscribe();
-        let mut signals = Signals::new()?;
         let mut work = pin!(complete(&run));
         let ended = tokio::select! {
             biased;
@@ -120,6 +135,14 @@ impl Signals {
         })
     }
 
+    /// The exit code of the next signal.
+    async fn raised(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.interrupt.recv() => INTERRUPTED,
+            _ = self.terminate.recv() => TERMINATED,
+        }
+    }
+
     /// The exit code of the next request for an end.
     async fn next(&mut self, dir: &RunDir) -> u8 {
         let asked_from_outside = async {
@@ -131,8 +154,7 @@ impl Signals {
             }
         };
         tokio::select! {
-            _ = self.interrupt.recv() => INTERRUPTED,
-            _ = self.terminate.recv() => TERMINATED,
+            code = self.raised() => code,
             () = asked_from_outside => INTERRUPTED,
         }
     }
@@ -179,10 +201,9 @@ fn detail(output: &Output) -> Detail {
 
 fn conclude(run: &Run, result: &FinalResult) {
     let notes = result.phase_status.notes.iter();
-    let mut lines: Vec<String> =
-        notes.map(|note| format!("note: {}", mle_star_view::plain(note))).collect();
+    let mut lines: Vec<String> = notes.map(|note| format!("note: {}", plain(note))).collect();
     if let Some(why) = &result.phase_status.cut_short {
-        lines.push(format!("ended early: {}", mle_star_view::plain(why)));
+        lines.push(format!("ended early: {}", plain(why)));
     }
     let score = result.final_solution.score.map_or_else(|| "none".to_owned(), |it| it.to_string());
     lines.push(format!("validation score: {score}"));

@@ -434,7 +434,7 @@ fn a_python_that_is_not_there() {
     let shop = Shop::new();
     assert_snapshot!(run_refusal(&shop, &["--python", "./python9"]), @"
     error: this machine cannot run the scripts: no usable python interpreter: `./python9` could not be started: No such file or directory (os error 2)
-    hint: install Python 3.10 or later, or use --python
+    hint: install Python 3.10 or later (apt install python3 python3-venv), or use --python
     exit code: 1
     ");
 }

@@ -94,7 +94,8 @@ fn help_says_what_there_is() {
           --preset <PRESET>   A named set of settings, below all others [possible values: fast, paper,
                               mle-bench]
           --out <FOLDER>      The folder in which the run directory is made [default: runs]
-          --python <FILE>     The Python that runs the scripts [default: the first on the path]
+          --python <FILE>     The Python that runs the scripts [default: $MLE_STAR_PYTHON, else an
+                              environment that is made once with the usual packages]
           --goal <TEXT>       What to predict, for a folder without a task.yaml
           --metric <NAME>     The metric, for a folder without a task.yaml
           --minimize          The metric is to be minimized

@@ -38,6 +38,7 @@ fn settings(text: &str) -> ConfigLayer {
 /// A small run with the replies in `replies`.
 fn pipeline(shop: &Shop, replies: &str) -> Pipeline {
     Pipeline::new(task(shop))
+        .python(Some("python3".into()))
         .config(settings(SMALL).resolve().unwrap())
         .agents(Agents::Scripted(shop.path().join(replies)))
         .runs(shop.path().join("runs"))
@@ -132,6 +133,7 @@ async fn the_input_is_checked_before_the_agents_are_looked_for_and_no_run_is_lef
     let no_replies = "no-such-file.yaml";
     let missing = TaskDescription { data_dir: shop.path().join("missing"), ..task(&shop) };
     let refused = Pipeline::new(missing)
+        .python(Some("python3".into()))
         .agents(Agents::Scripted(shop.path().join(no_replies)))
         .runs(shop.path().join("runs"));
     let error = refused.run().await.unwrap_err();
@@ -148,6 +150,7 @@ async fn data_may_lie_deeper_in_its_folder() {
     shop.write("nested/a/b/train.csv", "id,x,y\n1,2,3\n");
     let nested = TaskDescription { data_dir: shop.path().join("nested"), ..task(&shop) };
     let run = Pipeline::new(nested)
+        .python(Some("python3".into()))
         .agents(Agents::Scripted(shop.path().join("replies.yaml")))
         .runs(shop.path().join("runs"))
         .open()

@@ -7,6 +7,7 @@ mod cli;
 mod kill;
 mod library;
 mod limits;
+mod python;
 mod requirements;
 mod shop;
 mod whole_run;

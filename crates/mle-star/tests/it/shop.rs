@@ -35,7 +35,8 @@ impl Shop {
         fs_err::write(path, text).unwrap();
     }
 
-    /// The binary, in this folder, with nothing of ours in the environment.
+    /// The binary, in this folder, with nothing of ours in the environment but the Python that is
+    /// there: none of these tests needs packages, and making an environment takes a network.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("mle-star"));
         command.current_dir(self.path()).env_remove("ANTHROPIC_API_KEY").env("NO_COLOR", "1");
@@ -44,6 +45,7 @@ impl Shop {
                 command.env_remove(name);
             }
         }
+        command.env("MLE_STAR_PYTHON", "python3");
         command
     }
 
