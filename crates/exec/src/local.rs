@@ -196,7 +196,9 @@ impl Local {
     }
 
     fn spec(&self, job: &Job, slot: &Slot) -> Spec {
-        let variables = environment(std::env::vars_os(), &job.workspace, Some(slot));
+        // Inside, there are no folders but those that are given, so no way leads through others.
+        let workspace = workspace::without_detours(&job.workspace);
+        let variables = environment(std::env::vars_os(), &workspace, Some(slot));
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };
@@ -204,8 +206,8 @@ impl Local {
             python: self.python.clone(),
             script: job.script.clone(),
             filename: job.filename.clone(),
-            workspace: job.workspace.clone(),
-            data_dir: job.data_dir.clone(),
+            workspace,
+            data_dir: job.data_dir.canonicalize_utf8().unwrap_or_else(|_| job.data_dir.clone()),
             environment: variables.into_iter().filter_map(text).collect(),
             time_limit: job.time_limit,
             limits: self.limits,

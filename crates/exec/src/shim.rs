@@ -47,10 +47,7 @@ pub fn supervise(folder: &Utf8Path) -> io::Result<()> {
 
 /// Runs the script. `None` means that somebody stopped it.
 fn run(spec: &Spec, records: &Records) -> Result<Option<Outcome>, ExecError> {
-    // The last script in this workspace may still be dying.
-    fs::create_dir_all(&spec.workspace)?;
-    let workspace = std::fs::File::open(&spec.workspace)?;
-    workspace.lock()?;
+    let _lock = workspace::lock(&spec.workspace)?;
     workspace::prepare(&spec.workspace, &spec.data_dir)?;
     fs::create_dir(spec.workspace.join(HOME))?;
     fs::create_dir(spec.workspace.join(TMP))?;

@@ -64,6 +64,40 @@ pub(crate) fn script_path(job: &Job) -> Result<Utf8PathBuf, ExecError> {
     Ok(job.workspace.join(&job.filename))
 }
 
+/// Waits until the last script in `workspace` is gone, which may still be dying, and keeps others
+/// out. Creates the workspace where it is absent; what stands in its place is left to
+/// [`prepare`].
+pub(crate) fn lock(workspace: &Utf8Path) -> io::Result<Option<std::fs::File>> {
+    let is_folder = match fs::symlink_metadata(workspace) {
+        Ok(found) => found.is_dir(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(workspace)?;
+            true
+        }
+        Err(error) => return Err(error),
+    };
+    if !is_folder {
+        return Ok(None);
+    }
+    let folder = std::fs::File::open(workspace)?;
+    folder.lock()?;
+    Ok(Some(folder))
+}
+
+/// The same place without links and `..` on the way to it. It need not exist.
+pub(crate) fn without_detours(place: &Utf8Path) -> Utf8PathBuf {
+    let straight = |folder: &Utf8Path| folder.canonicalize_utf8().ok();
+    for folder in place.ancestors().skip(1) {
+        if let Some(straight) = straight(folder)
+            && let Ok(rest) = place.strip_prefix(folder)
+            && !rest.components().any(|part| part.as_str() == "..")
+        {
+            return straight.join(rest);
+        }
+    }
+    place.to_owned()
+}
+
 /// How many entries of a data folder are looked at for links.
 const MOST_ENTRIES: usize = 100_000;
 

@@ -1,10 +1,10 @@
 //! What works here: every part that a run needs, looked at by using it.
 
 use camino::{Utf8Path, Utf8PathBuf};
+use mle_star_exec::Executor;
 use mle_star_exec::limits::{free_disk_bytes, size};
 use mle_star_exec::machine::{self, Interpreter, Machine};
 use mle_star_exec::sandbox::{Containment, Gap, Tier, Wish};
-use mle_star_exec::{Executor, Supervisor};
 use mle_star_search::models::{
     DataModality, MetricDirection, PipelineConfig, TaskDescription, TaskType,
 };
@@ -54,7 +54,7 @@ pub struct Doctor {
     /// What is wanted of the sandbox.
     pub wish: Wish,
     /// The program that supervises scripts, if not this one.
-    pub supervisor: Option<Supervisor>,
+    pub supervisor: Option<Utf8PathBuf>,
 }
 
 /// Whether a run would work.
@@ -133,10 +133,6 @@ impl Doctor {
     }
 
     async fn try_sandbox(&self, python: &Utf8Path) -> Result<Containment, crate::RunError> {
-        let supervisor = match &self.supervisor {
-            Some(supervisor) => supervisor.clone(),
-            None => executor::supervisor()?,
-        };
         let mut task = TaskDescription::new(
             "doctor",
             TaskType::Tabular,
@@ -151,15 +147,19 @@ impl Doctor {
             config: &PipelineConfig::default(),
             python: python.as_str(),
             wish: self.wish,
-            folder: &self.runs,
+            folder: &self.folder(),
         };
-        let local = executor::local(&purpose, supervisor).await?;
+        let local = executor::local(&purpose, self.supervisor.as_deref()).await?;
         let containment = local.containment().cloned();
         containment.ok_or(crate::RunError::NoSupervisor)
     }
 
+    fn folder(&self) -> Utf8PathBuf {
+        camino::absolute_utf8(&self.runs).unwrap_or_else(|_| self.runs.clone())
+    }
+
     fn disk(&self) -> Check {
-        let folder = camino::absolute_utf8(&self.runs).unwrap_or_else(|_| self.runs.clone());
+        let folder = self.folder();
         match free_disk_bytes(&folder) {
             None => Check {
                 name: "disk",

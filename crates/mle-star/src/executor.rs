@@ -14,7 +14,7 @@ use mle_star_search::models::{self, PipelineConfig, TaskDescription};
 use crate::RunError;
 
 /// The argument by which this program is asked to supervise a script.
-pub(crate) const SHIM: &str = "__shim";
+const SHIM: &str = "__shim";
 
 /// Whether this program supervises a script when it is asked to.
 static ANSWERS: AtomicBool = AtomicBool::new(false);
@@ -55,8 +55,12 @@ pub fn supervise_if_asked() -> Option<ExitCode> {
     })
 }
 
-/// The program that supervises scripts where none is named.
-pub(crate) fn supervisor() -> Result<Supervisor, RunError> {
+/// The program that supervises scripts: the one that is named, this one, or `mle-star`.
+fn supervisor(named: Option<&Utf8Path>) -> Result<Supervisor, RunError> {
+    let with = |program| Supervisor { program, arguments: vec![SHIM.to_owned()] };
+    if let Some(program) = named {
+        return Ok(with(program.to_owned()));
+    }
     if ANSWERS.load(Ordering::Relaxed) {
         return Ok(Supervisor::this_program(SHIM));
     }
@@ -67,8 +71,7 @@ pub(crate) fn supervisor() -> Result<Supervisor, RunError> {
         let program = Utf8PathBuf::from_path_buf(folder.join("mle-star")).ok()?;
         program.is_file().then_some(program)
     });
-    let program = found.ok_or(RunError::NoSupervisor)?;
-    Ok(Supervisor { program, arguments: vec![SHIM.to_owned()] })
+    found.map(with).ok_or(RunError::NoSupervisor)
 }
 
 /// What an executor is made for.
@@ -85,7 +88,7 @@ pub(crate) struct Purpose<'a> {
 /// An executor that was seen to work.
 pub(crate) async fn local(
     purpose: &Purpose<'_>,
-    supervisor: Supervisor,
+    supervisor: Option<&Utf8Path>,
 ) -> Result<Local, RunError> {
     let Purpose { task, config, python, wish, folder } = purpose;
     let gpus = machine::detect_gpu_info().await;
@@ -93,7 +96,7 @@ pub(crate) async fn local(
     let slots = Slots::new(config.num_parallel_solutions, &cores, &gpus.devices);
     let setup = Setup {
         python: (*python).into(),
-        supervisor,
+        supervisor: self::supervisor(supervisor)?,
         wish: *wish,
         network: match task.network {
             models::Network::Deny => Network::Deny,

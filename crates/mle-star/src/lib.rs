@@ -39,6 +39,7 @@ mod clock;
 mod executor;
 pub mod secrets;
 
+pub use mle_star_exec::sandbox;
 pub use mle_star_search::models::{self, FinalResult, PipelineConfig, TaskDescription};
 pub use mle_star_search::{Diagnostics, PipelineError};
 

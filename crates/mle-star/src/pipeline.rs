@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use mle_star_agent::scripted::ScriptError;
 use mle_star_exec::sandbox::Wish;
 use mle_star_exec::venv::VenvError;
-use mle_star_exec::{ExecError, Executor, Local, Supervisor};
+use mle_star_exec::{ExecError, Executor, Local};
 use mle_star_profile::{Bounds, Manifest, ProfileError};
 use mle_star_search::event::{FORMAT, Header, Lack};
 use mle_star_search::models::{
@@ -37,7 +37,7 @@ pub struct Pipeline {
     progress: Progress,
     reference_discussions: Vec<String>,
     sandbox: Wish,
-    supervisor: Option<Supervisor>,
+    supervisor: Option<Utf8PathBuf>,
 }
 
 /// Why a run did not begin, or ended without a result.
@@ -125,7 +125,7 @@ pub struct Resume {
     /// Something else than before is wanted of the sandbox.
     pub sandbox: Option<Wish>,
     /// The program that supervises scripts, if not this one.
-    pub supervisor: Option<Supervisor>,
+    pub supervisor: Option<Utf8PathBuf>,
 }
 
 impl Pipeline {
@@ -194,10 +194,11 @@ impl Pipeline {
         Self { sandbox, ..self }
     }
 
-    /// The program that supervises scripts; see [`supervise_if_asked`](crate::supervise_if_asked).
+    /// The program that supervises scripts: `mle-star`, or one that calls
+    /// [`supervise_if_asked`](crate::supervise_if_asked).
     #[must_use]
-    pub fn supervisor(self, supervisor: Supervisor) -> Self {
-        Self { supervisor: Some(supervisor), ..self }
+    pub fn supervisor(self, program: impl Into<Utf8PathBuf>) -> Self {
+        Self { supervisor: Some(program.into()), ..self }
     }
 
     /// Discussions that the solution must not be a copy of.
@@ -259,7 +260,7 @@ impl Pipeline {
             wish: sandbox,
             folder: &camino::absolute_utf8(&runs)?,
         };
-        let executor = executor::local(&purpose, supervisor_or_own(supervisor)?).await?;
+        let executor = executor::local(&purpose, supervisor.as_deref()).await?;
         let containment = executor.containment().cloned();
 
         let header = Header {
@@ -338,7 +339,7 @@ impl Resume {
             wish: header.sandbox,
             folder: &root,
         };
-        let executor = executor::local(&purpose, supervisor_or_own(self.supervisor)?).await?;
+        let executor = executor::local(&purpose, self.supervisor.as_deref()).await?;
         header.containment = executor.containment().cloned();
         dir.set_request(None)?; // what was asked of an earlier life is done with
         let run = Run::resume(dir, header, ports(agent, executor), self.on_change)
@@ -381,10 +382,6 @@ fn ports(agent: Box<dyn mle_star_agent::Agent>, executor: Local) -> Ports {
         clock: Box::new(SystemClock),
         secrets: secrets(utf8_environment()),
     }
-}
-
-fn supervisor_or_own(named: Option<Supervisor>) -> Result<Supervisor, RunError> {
-    named.map_or_else(executor::supervisor, Ok)
 }
 
 /// The task and the settings in a form that people read; the journal has them too.

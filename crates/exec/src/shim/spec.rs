@@ -135,7 +135,7 @@ impl Records {
 
 impl Spec {
     pub(crate) fn is_for(&self, job: &Job) -> bool {
-        self.script == job.script && self.data_dir == job.data_dir
+        self.script == job.script
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use fs_err as fs;
 use mle_star_exec::sandbox::Wish;
-use mle_star_exec::{Captured, Ended, ExecError, Executor, Outcome, Setup};
+use mle_star_exec::{Captured, Ended, ExecError, Executor, Job, Outcome, Setup};
 use tokio::process::Command;
 
 use crate::bench::{Bench, eventually, setup};
@@ -248,4 +248,33 @@ async fn several_scripts_run_side_by_side_on_one_thread() {
     assert!(outcomes.iter().all(|outcome| outcome.ended == Ended::Exited { code: 0 }));
     assert!(outcomes.iter().all(|outcome| outcome.stdout.total_bytes == 1_000_001));
     assert!(start.elapsed() < Duration::from_millis(8_500), "{:?}", start.elapsed());
+}
+
+#[tokio::test]
+async fn folders_may_be_named_with_detours() {
+    let bench = Bench::new().await;
+    symlink(&bench.root, bench.root.join("link")).unwrap();
+    fs::create_dir(bench.root.join("deep")).unwrap();
+    let job = Job {
+        workspace: bench.root.join("deep/../link/deep/work"),
+        data_dir: bench.root.join("link/deep/../data"),
+        ..bench.job("print(open('input/train.csv').read()); open('final/submission.csv', 'w').write('a\\n1\\n')")
+    };
+    let outcome = bench.local.run(&job).await.unwrap();
+    assert_eq!(whole(&outcome.stderr), "");
+    assert!(bench.root.join("deep/work/final/submission.csv").is_file());
+    assert!(outcome.submission.is_present());
+}
+
+#[tokio::test]
+async fn data_may_be_linked_from_elsewhere() {
+    let setup = setup(Wish::Best).await;
+    let elsewhere = tempfile::tempdir().unwrap();
+    let elsewhere = camino::Utf8Path::from_path(elsewhere.path()).unwrap();
+    fs::write(elsewhere.join("huge.csv"), "id\n7\n").unwrap();
+    let readable = vec![elsewhere.join("huge.csv")];
+    let bench = Bench::with(Setup { readable, ..setup }).await;
+    symlink(elsewhere.join("huge.csv"), bench.root.join("data/huge.csv")).unwrap();
+    let outcome = bench.run("print(open('input/huge.csv').read())").await;
+    assert_eq!(whole(&outcome.stdout), "id\n7\n\n");
 }

@@ -39,6 +39,7 @@ fn settings(text: &str) -> ConfigLayer {
 fn pipeline(shop: &Shop, replies: &str) -> Pipeline {
     Pipeline::new(task(shop))
         .python(Some("python3".into()))
+        .supervisor(env!("CARGO_BIN_EXE_mle-star"))
         .config(settings(SMALL).resolve().unwrap())
         .agents(Agents::Scripted(shop.path().join(replies)))
         .runs(shop.path().join("runs"))
@@ -134,6 +135,7 @@ async fn the_input_is_checked_before_the_agents_are_looked_for_and_no_run_is_lef
     let missing = TaskDescription { data_dir: shop.path().join("missing"), ..task(&shop) };
     let refused = Pipeline::new(missing)
         .python(Some("python3".into()))
+        .supervisor(env!("CARGO_BIN_EXE_mle-star"))
         .agents(Agents::Scripted(shop.path().join(no_replies)))
         .runs(shop.path().join("runs"));
     let error = refused.run().await.unwrap_err();
@@ -151,6 +153,7 @@ async fn data_may_lie_deeper_in_its_folder() {
     let nested = TaskDescription { data_dir: shop.path().join("nested"), ..task(&shop) };
     let run = Pipeline::new(nested)
         .python(Some("python3".into()))
+        .supervisor(env!("CARGO_BIN_EXE_mle-star"))
         .agents(Agents::Scripted(shop.path().join("replies.yaml")))
         .runs(shop.path().join("runs"))
         .open()

@@ -75,19 +75,18 @@ impl Shop {
     /// Makes the scripts of the candidates wait until [`open`](Self::open) is called.
     pub(crate) fn close(&self) {
         // It does not wait for ever, so that a failed test leaves nothing behind.
-        let wait = format!(
-            "import csv, os, time
+        // The data is all of this that a script can see.
+        let wait = "import csv, os, time
       for _ in range(20_000):
-          if not os.path.exists({:?}): time.sleep(0.01)
-",
-            self.path().join("open").as_str()
-        );
-        self.write("replies.yaml", &REPLIES.replace("import csv\n", &wait));
+          if os.stat('input/train.csv').st_mtime > 1: time.sleep(0.01)
+";
+        self.write("replies.yaml", &REPLIES.replace("import csv\n", wait));
     }
 
     /// Lets the waiting scripts go on.
     pub(crate) fn open(&self) {
-        self.write("open", "");
+        let data = std::fs::File::open(self.path().join("shop/input/train.csv")).unwrap();
+        data.set_modified(std::time::UNIX_EPOCH).unwrap();
     }
 
     /// Waits until a script runs.
@@ -104,8 +103,10 @@ impl Shop {
     pub(crate) fn plain(&self, text: &str) -> String {
         let mut text = text.replace(self.path().as_str(), "[FOLDER]");
         for (volatile, name) in [
+            (r"(?m)^(WARNING: )?sandbox: .*(\n  no .*)*", "[SANDBOX]"),
             (r"shop-\d{8}-\d{6}(-\d+)?", "[RUN]"),
             (r"/\S*/python\S*", "[PYTHON]"),
+            (r"sandbox: \w+; memory: [0-9.]+ \w?B", "[SANDBOX]"),
             (r"\b\d+\.\d s\b", "[TIME]"),
             (r"time \d+ s \([a-z0-9, ]+\)", "[TIMES]"),
             (r"\d{4}-\d\d-\d\dT[0-9:.]+Z", "[MOMENT]"),
