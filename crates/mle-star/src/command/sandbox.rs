@@ -5,7 +5,8 @@ use mle_star_exec::sandbox::{Tier, Wish};
 
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct SandboxArguments {
-    /// How scripts are held [default: as tightly as this machine can]
+    /// How scripts are held; `off` is for scripts that you trust [default: as tightly as this
+    /// machine can]
     #[arg(long, value_name = "TIER", conflicts_with = "require_sandbox")]
     sandbox: Option<TierName>,
 
@@ -16,13 +17,9 @@ pub(crate) struct SandboxArguments {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum TierName {
-    /// Namespaces, a private root, Landlock and seccomp
     Strong,
-    /// Landlock and seccomp
     Fallback,
-    /// Limits of time, memory, processes, output and disk
     Limits,
-    /// The limits, and all your rights: only for scripts that you trust
     Off,
 }
 

@@ -70,6 +70,7 @@ fn help_says_what_there_is() {
       list    List the runs, the newest last
       show    Look into a run: where it is, what happened, or what one step gave
       stop    End a run from elsewhere: what is in flight may finish, and `resume` goes on later
+      doctor  Say what works here and what does not, and what to do about it
       help    Print this message or the help of the given subcommand(s)
 
     Options:
@@ -86,27 +87,33 @@ fn help_says_what_there_is() {
       <TASK>  A task.yaml, or a folder with one
 
     Options:
-          --agents <AGENTS>   Who answers: claude, playbook, scripted:<file> or replay:<run> [default:
-                              claude]
-      -s, --set <KEY=VALUE>   One setting; may be repeated. M, T, K, L and R stand for the paper's
-                              numbers
-          --config <FILE>     A YAML file of settings
-          --preset <PRESET>   A named set of settings, below all others [possible values: fast, paper,
-                              mle-bench]
-          --out <FOLDER>      The folder in which the run directory is made [default: runs]
-          --python <FILE>     The Python that runs the scripts [default: $MLE_STAR_PYTHON, else an
-                              environment that is made once with the usual packages]
-          --goal <TEXT>       What to predict, for a folder without a task.yaml
-          --metric <NAME>     The metric, for a folder without a task.yaml
-          --minimize          The metric is to be minimized
-          --maximize          The metric is to be maximized
-          --reference <FILE>  A text file with a discussion that the solution must not be a copy of; may
-                              be repeated
-          --dry-run           Check everything, say what the run may take, and begin nothing
-          --json              Print every record of the journal as a line of JSON on standard output
-      -q, --quiet             Print nothing but the outcome
-      -v, --verbose           Print every step
-      -h, --help              Print help
+          --agents <AGENTS>         Who answers: claude, playbook, scripted:<file> or replay:<run>
+                                    [default: claude]
+      -s, --set <KEY=VALUE>         One setting; may be repeated. M, T, K, L and R stand for the paper's
+                                    numbers
+          --config <FILE>           A YAML file of settings
+          --preset <PRESET>         A named set of settings, below all others [possible values: fast,
+                                    paper, mle-bench]
+          --out <FOLDER>            The folder in which the run directory is made [default: runs]
+          --python <FILE>           The Python that runs the scripts [default: $MLE_STAR_PYTHON, else an
+                                    environment that is made once with the usual packages]
+          --sandbox <TIER>          How scripts are held; `off` is for scripts that you trust [default:
+                                    as tightly as this machine can] [possible values: strong, fallback,
+                                    limits, off]
+          --require-sandbox <TIER>  Refuse to run scripts that are held less tightly than this [possible
+                                    values: strong, fallback]
+          --goal <TEXT>             What to predict, for a folder without a task.yaml
+          --metric <NAME>           The metric, for a folder without a task.yaml
+          --minimize                The metric is to be minimized
+          --maximize                The metric is to be maximized
+          --reference <FILE>        A text file with a discussion that the solution must not be a copy
+                                    of; may be repeated
+          --dry-run                 Check everything, say what the run may take, and begin nothing
+          --json                    Print every record of the journal as a line of JSON on standard
+                                    output
+      -q, --quiet                   Print nothing but the outcome
+      -v, --verbose                 Print every step
+      -h, --help                    Print help
 
     Examples:
       mle-star run titanic --agents scripted:replies.yaml
@@ -118,6 +125,8 @@ fn help_says_what_there_is() {
       num_parallel_solutions (L) 2     ensemble_rounds (R) 5         max_debug_attempts 3
       time_limit_seconds 86400         script_timeout_seconds a tenth of the time limit
       subsample_limit 30000            max_budget_usd none           model sonnet
+      script_memory_limit, script_process_limit, script_output_limit, script_workspace_limit and
+      script_file_limit, such as 12GB: the script's share of the machine
       max_concurrent_sessions 4        tool_profile minimal          permission_mode bypassPermissions
       strict_paper_selection false     early_submission true         prompts_dir none
       log_level INFO                   log_file none
@@ -136,15 +145,22 @@ fn help_says_what_there_is() {
       <RUN>  The run directory
 
     Options:
-          --agents <AGENTS>  Other agents than before
-          --data <FOLDER>    Where the data is now; it must be the same data
-      -s, --set <KEY=VALUE>  A limit to change, such as time_limit_seconds or max_budget_usd; may be
-                             repeated
-          --rerun-changed    Do recorded steps again that no longer fit, and what follows from them
-          --json             Print every record of the journal as a line of JSON on standard output
-      -q, --quiet            Print nothing but the outcome
-      -v, --verbose          Print every step
-      -h, --help             Print help
+          --agents <AGENTS>         Other agents than before
+          --data <FOLDER>           Where the data is now; it must be the same data
+      -s, --set <KEY=VALUE>         A limit to change, such as time_limit_seconds or max_budget_usd; may
+                                    be repeated
+          --sandbox <TIER>          How scripts are held; `off` is for scripts that you trust [default:
+                                    as tightly as this machine can] [possible values: strong, fallback,
+                                    limits, off]
+          --require-sandbox <TIER>  Refuse to run scripts that are held less tightly than this [possible
+                                    values: strong, fallback]
+          --rerun-changed           Do recorded steps again that no longer fit, and what follows from
+                                    them
+          --json                    Print every record of the journal as a line of JSON on standard
+                                    output
+      -q, --quiet                   Print nothing but the outcome
+      -v, --verbose                 Print every step
+      -h, --help                    Print help
     ");
     assert_snapshot!(help(&["list", "--help"]), @"
     List the runs, the newest last
@@ -180,6 +196,7 @@ fn a_run_says_what_it_finds_and_prints_where_the_result_is() {
     assert_snapshot!(output(&shop, &mut shop.run(SMALL)), @"
     run directory: [FOLDER]/runs/[RUN]
     task shop · r2 (higher is better) · agents: scripted:[FOLDER]/replies.yaml
+    [SANDBOX]
     === Phase 1: Initial Solution Generation ===
     phase1 found a, b
     phase1/candidate-0 score 0.5
@@ -290,9 +307,10 @@ fn a_run_that_cannot_go_on_says_why_and_how_to_resume_it() {
 fn show_says_what_happened() {
     let shop = finished();
     let run = stdout(&shop, &["show", "runs/first"]);
-    let ends = run.lines().take(9).chain(["..."]).chain(run.lines().skip(run.lines().count() - 6));
+    let ends = run.lines().take(10).chain(["..."]).chain(run.lines().skip(run.lines().count() - 6));
     assert_snapshot!(ends.collect::<Vec<_>>().join("\n"), @"
     task shop · r2 (higher is better) · agents: scripted:[FOLDER]/replies.yaml
+    [SANDBOX]
     === Phase 1: Initial Solution Generation ===
     phase1/retriever answered · $0.01
     phase1 found a, b
@@ -314,6 +332,7 @@ fn show_says_what_happened() {
       "competition_id": "shop",
       "metric": "r2 (higher is better)",
       "agents": "scripted:[FOLDER]/replies.yaml",
+      "containment": "[CONTAINMENT]",
       "state": "finished",
       "phase": "finalization",
       "began": "[MOMENT]",
@@ -343,7 +362,7 @@ fn show_step_says_what_a_step_gave() {
     "#);
     assert_snapshot!(step("phase1/merge-1/attempt-0/run"), @"
     script: solutions/e6c2abc1636d780d.py
-    ended with exit code 0 after [TIME]
+    ended with exit code 0 after [TIME]; [SANDBOX]
 
     Final Validation Performance: 0.6
     ");
@@ -580,6 +599,11 @@ fn settings_come_from_five_places_and_the_nearest_wins() {
       phase3: 0.15
       finalization: 0.1
     script_timeout_seconds: null
+    script_memory_limit: null
+    script_process_limit: null
+    script_output_limit: null
+    script_workspace_limit: null
+    script_file_limit: null
     max_concurrent_sessions: 4
     tool_profile: minimal
     strict_paper_selection: false

@@ -14,7 +14,7 @@ use mle_star::{
 use mle_star_search::event::{Header, Record};
 use serde_json::Value;
 
-use crate::shop::{REPLIES, Shop, records, steps};
+use crate::shop::{Shop, records, steps, with_reply};
 
 /// The smallest run with two paths.
 const SMALL: &str = "M=2 T=1 K=1 L=2 R=1";
@@ -312,11 +312,6 @@ fn run_pipeline_sync_needs_no_runtime() {
 // Failure, and what comes after it.
 
 /// Replies of which one role's are others.
-fn with_reply(role: &str, reply: &str) -> String {
-    let rule = serde_json::json!({ "role": role, "reply": reply });
-    REPLIES.replacen("replies:\n", &format!("replies:\n  - {rule}\n"), 1)
-}
-
 /// REQ-OR-042
 #[tokio::test]
 async fn a_run_without_a_single_working_candidate_tells_how_far_it_got() {

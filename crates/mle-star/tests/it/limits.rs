@@ -76,6 +76,11 @@ fn a_dry_run_says_what_a_run_would_take_and_leaves_nothing() {
       phase3: 0.15
       finalization: 0.1
     script_timeout_seconds: null
+    script_memory_limit: null
+    script_process_limit: null
+    script_output_limit: null
+    script_workspace_limit: null
+    script_file_limit: null
     max_concurrent_sessions: 4
     tool_profile: minimal
     strict_paper_selection: false

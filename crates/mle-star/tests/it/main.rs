@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod cli;
+mod containment;
 mod kill;
 mod library;
 mod limits;

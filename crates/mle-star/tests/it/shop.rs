@@ -103,6 +103,7 @@ impl Shop {
     pub(crate) fn plain(&self, text: &str) -> String {
         let mut text = text.replace(self.path().as_str(), "[FOLDER]");
         for (volatile, name) in [
+            (r#"(?s)"containment": \{.*?\n  \}"#, r#""containment": "[CONTAINMENT]""#),
             (r"(?m)^(WARNING: )?sandbox: .*(\n  no .*)*", "[SANDBOX]"),
             (r"shop-\d{8}-\d{6}(-\d+)?", "[RUN]"),
             (r"/\S*/python\S*", "[PYTHON]"),
@@ -124,6 +125,12 @@ impl Shop {
         assert!(runs.next().is_none(), "there is more than one run");
         run
     }
+}
+
+/// The replies, but with this one for `role`.
+pub(crate) fn with_reply(role: &str, reply: &str) -> String {
+    let rule = serde_json::json!({ "role": role, "reply": reply });
+    REPLIES.replacen("replies:\n", &format!("replies:\n  - {rule}\n"), 1)
 }
 
 /// Says that a test checks nothing here, and why.
