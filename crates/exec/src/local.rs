@@ -182,7 +182,10 @@ impl Local {
             }
             None => {
                 let detail = match status {
-                    Err(_) => "it did not end in time".to_owned(),
+                    Err(_) => {
+                        supervised.child.start_kill().ok(); // asking is no use any more
+                        "it did not end in time".to_owned()
+                    }
                     Ok(Err(error)) => error.to_string(),
                     Ok(Ok(status)) => {
                         supervised.is_done = true;
@@ -255,15 +258,16 @@ impl Drop for Supervised {
 async fn adopt(records: &Records, job: &Job) -> Result<Option<Outcome>, ExecError> {
     let is_same = records.spec().is_ok_and(|spec| spec.is_for(job));
     let mut waited = Duration::ZERO;
+    let mut adopted = Adopted::default();
     while let Some(supervisor) = records.supervisor()? {
+        adopted.supervisor = Some(supervisor);
         if !is_same || waited > job.time_limit + MARGIN {
             ask_to_stop(supervisor);
         }
-        let guard = Adopted(supervisor);
         sleep(LOOK).await;
         waited += LOOK;
-        std::mem::forget(guard);
     }
+    adopted.supervisor = None;
     match records.report() {
         Ok(Some(Report::Ended(outcome))) if is_same && !was_cut_short(&outcome, job) => {
             Ok(Some(outcome))
@@ -274,11 +278,14 @@ async fn adopt(records: &Records, job: &Job) -> Result<Option<Outcome>, ExecErro
 }
 
 /// Somebody else's supervisor that we wait for. Stopped if we stop waiting.
-struct Adopted(i32);
+#[derive(Debug, Default)]
+struct Adopted {
+    supervisor: Option<i32>,
+}
 
 impl Drop for Adopted {
     fn drop(&mut self) {
-        ask_to_stop(self.0);
+        self.supervisor.into_iter().for_each(ask_to_stop);
     }
 }
 
