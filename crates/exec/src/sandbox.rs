@@ -9,7 +9,10 @@
 //! filter on calls to the system. *Covered:* writing, reading and even seeing files elsewhere;
 //! other processes, their memory, environment and signals; the network, every kind of socket,
 //! io_uring; shared memory; processes that outlive the script, the supervisor or us.
-//! *Not covered:* faults of the kernel itself, and how fast the machine is for others.
+//! *Not covered:* faults of the kernel itself; how fast the machine is for others; and a way around
+//! two limits: what the kernel holds for a script without showing whose it is, such as a nameless
+//! file on its way through a socket, is not counted as its memory or disk. Before either runs out
+//! the script is the first to die.
 //!
 //! **[`Tier::Fallback`]**, where namespaces are refused (as in most containers): Landlock, no
 //! capabilities, the filter, and the supervisor as the parent of all orphans. *Not covered:* see
@@ -121,7 +124,8 @@ pub enum Gap {
     TouchProcesses,
     /// See which processes there are, with their arguments.
     SeeProcesses,
-    /// Leave memory behind in `/dev/shm`, which is not counted.
+    /// Read and change what others keep in `/dev/shm`, and leave memory behind there, which is not
+    /// counted.
     SharedMemory,
     /// Leave processes behind if the supervisor itself is killed.
     OutliveSupervisor,
@@ -158,7 +162,7 @@ impl fmt::Display for Gap {
             Self::NamedSockets => "use abstract sockets",
             Self::TouchProcesses => "signal, trace and read your processes",
             Self::SeeProcesses => "see your processes and their arguments",
-            Self::SharedMemory => "leave files in /dev/shm",
+            Self::SharedMemory => "use the machine's /dev/shm with all that is in it",
             Self::OutliveSupervisor => "leave processes behind if the supervisor is killed",
         })
     }
@@ -169,7 +173,8 @@ impl Containment {
     pub(crate) fn of(tier: Tier, network: Network, limits: Limits, cores: usize) -> Self {
         let landlock = sys::landlock_version();
         let holds = |gap: &Gap| match tier {
-            Tier::Strong => true,
+            // Names without a file belong to a network.
+            Tier::Strong => *gap != Gap::NamedSockets || network == Network::Deny || landlock >= 6,
             Tier::Fallback => match gap {
                 Gap::WriteFiles | Gap::ReadFiles | Gap::ChangeModes | Gap::UseNetwork => true,
                 Gap::TouchProcesses | Gap::NamedSockets => landlock >= 6,

@@ -56,7 +56,7 @@ fn run(spec: &Spec, records: &Records) -> Result<Option<Outcome>, ExecError> {
 
     let failed = |source| ExecError::Spawn { program: spec.python.clone(), source };
     let Verdict { ended, stdout, stderr, duration, usage } =
-        Watch::begin(spec, records, &script).map_err(failed)?.to_the_end().map_err(failed)?;
+        Watch::begin(spec, records, &script).map_err(failed)?.until_the_end().map_err(failed)?;
     let Some(ended) = ended else { return Ok(None) };
     Ok(Some(Outcome {
         ended,

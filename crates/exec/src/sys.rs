@@ -27,11 +27,9 @@ pub(crate) fn split(namespaces: libc::c_int) -> io::Result<Split> {
     // SAFETY: without CLONE_VM the child has its own copy of all memory, as after fork. There is
     // one thread, so nothing in that copy is locked or half-written.
     let pid = unsafe { libc::syscall(libc::SYS_clone, flags, none, none, none, none) };
-    match Pid::from_raw(i32::try_from(pid).unwrap_or(-1)) {
-        Some(child) if pid > 0 => Ok(Split::Parent(child)),
-        None if pid == 0 => Ok(Split::Child),
-        Some(_) | None => Err(io::Error::last_os_error()),
-    }
+    let pid = i32::try_from(pid).ok().filter(|&pid| pid >= 0);
+    let pid = pid.ok_or_else(io::Error::last_os_error)?;
+    Ok(Pid::from_raw(pid).map_or(Split::Child, Split::Parent)) // there is no number 0
 }
 
 /// Has `command` do `work` in its process, just before the program takes over.

@@ -39,7 +39,7 @@ impl Lockdown {
         sys::close_on_exec();
         setsid().ok(); // it may lead a session already
         // A script that must die for want of memory dies before anything else here does.
-        std::fs::write("/proc/self/oom_score_adj", "1000").ok();
+        fs_err::write("/proc/self/oom_score_adj", "1000").ok();
         limit(Resource::Core, 0).map_err(|error| ("setting limits", error))?;
         limit(Resource::Fsize, self.largest_file).map_err(|error| ("setting limits", error))?;
         self.stay_on_cores().ok(); // a core may have been switched off since

@@ -5,7 +5,7 @@ use std::io;
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch, apply_filter,
+    SeccompRule, TargetArch, apply_filter, sock_filter,
 };
 
 use super::Network;
@@ -105,6 +105,28 @@ const SETXATTRAT: i64 = 463;
 const REMOVEXATTRAT: i64 = 466;
 const FILE_SETATTR: i64 = 469;
 
+/// Requests to `ioctl` that change the flags of a file, for which it need not be open for writing.
+const FLAGS_OF_FILES: [u32; 5] = [
+    0x4008_6602, // FS_IOC_SETFLAGS
+    0x401c_5820, // FS_IOC_FSSETXATTR
+    0x4008_7602, // FS_IOC_SETVERSION
+    0x4080_6685, // FS_IOC_ENABLE_VERITY
+    0x800c_6613, // FS_IOC_SET_ENCRYPTION_POLICY
+];
+
+/// Calls that change a mode, and which of their arguments is the new one.
+const MODES: &[(i64, u8)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (libc::SYS_fchmodat2, 2),
+];
+
+/// What `setpriority` and `ioprio_set` call all processes of a user.
+const PRIORITY_OF_USER: u32 = libc::PRIO_USER;
+const DISK_PRIORITY_OF_USER: u32 = 3;
+
 /// The flags of `clone` that make namespaces, in which a process has all capabilities.
 const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
@@ -121,7 +143,8 @@ impl Filters {
         forbidden.insert(libc::SYS_socket, vec![other_than(0, families(network, own_namespaces))?]);
         // Only for itself, which is number 0.
         forbidden.insert(libc::SYS_prlimit64, vec![other_than(0, &[0])?]);
-        forbidden.insert(libc::SYS_setpriority, vec![other_than(1, &[0])?]);
+        let of_others = vec![other_than(1, &[0])?, just(0, PRIORITY_OF_USER)?];
+        forbidden.insert(libc::SYS_setpriority, of_others);
         forbidden.insert(libc::SYS_clone, clone_rules()?);
 
         // The arguments of `clone3` are out of reach of a filter. Where it does not exist, `clone`
@@ -130,13 +153,30 @@ impl Filters {
 
         // A script that leaves its cores would slow down its neighbours.
         let mut pretended: Rules = [(libc::SYS_sched_setaffinity, Vec::new())].into();
-        if !own_namespaces {
+        // One that slows its neighbours down directly, likewise. Libraries do this to threads.
+        for call in
+            [libc::SYS_sched_setscheduler, libc::SYS_sched_setparam, libc::SYS_sched_setattr]
+        {
+            pretended.insert(call, vec![other_than(0, &[0])?]);
+        }
+        let of_others = vec![other_than(1, &[0])?, just(0, DISK_PRIORITY_OF_USER)?];
+        pretended.insert(libc::SYS_ioprio_set, of_others);
+        if own_namespaces {
+            // A program that runs as its owner, whoever starts it, is a way out for others.
+            for &(call, mode) in MODES {
+                let bits = [libc::S_ISUID, libc::S_ISGID].map(|bit| has(mode, u64::from(bit)));
+                pretended.insert(call, bits.into_iter().collect::<Result<_, _>>()?);
+            }
+        } else {
             let calls = PRETENDED.iter().chain(PRETENDED_EVERYWHERE);
             pretended.extend(calls.map(|&call| (call, Vec::new())));
+            let flags = FLAGS_OF_FILES.iter().map(|&request| just(1, request));
+            pretended.insert(libc::SYS_ioctl, flags.collect::<Result<_, _>>()?);
         }
         let deny = u32::try_from(libc::EACCES).unwrap_or_default();
         let unknown = u32::try_from(libc::ENOSYS).unwrap_or_default();
         Ok(Self(vec![
+            native_numbers_only(),
             program(pretended, SeccompAction::Errno(0))?,
             program(absent, SeccompAction::Errno(unknown))?,
             program(forbidden, SeccompAction::Errno(deny))?,
@@ -171,31 +211,44 @@ fn other_than(argument: u8, values: &[i32]) -> io::Result<SeccompRule> {
     SeccompRule::new(conditions).map_err(io::Error::other)
 }
 
+/// Fits where an argument is `value`.
+fn just(argument: u8, value: u32) -> io::Result<SeccompRule> {
+    let value = u64::from(value);
+    let condition =
+        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value);
+    SeccompRule::new(vec![condition.map_err(io::Error::other)?]).map_err(io::Error::other)
+}
+
+/// Fits where an argument has this bit.
+fn has(argument: u8, bit: u64) -> io::Result<SeccompRule> {
+    let is_set = SeccompCmpOp::MaskedEq(bit);
+    let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Qword, is_set, bit);
+    SeccompRule::new(vec![condition.map_err(io::Error::other)?]).map_err(io::Error::other)
+}
+
 /// Fits a `clone` that makes any namespace.
 fn clone_rules() -> io::Result<Vec<SeccompRule>> {
     let flags = (0..u64::BITS).map(|bit| 1 << bit).filter(|flag| NAMESPACES & flag != 0);
-    flags
-        .map(|flag| {
-            let has = SeccompCmpOp::MaskedEq(flag);
-            let condition = SeccompCondition::new(0, SeccompCmpArgLen::Qword, has, flag);
-            SeccompRule::new(vec![condition.map_err(io::Error::other)?]).map_err(io::Error::other)
-        })
-        .collect()
+    flags.map(|flag| has(0, flag)).collect()
 }
 
 fn program(rules: Rules, action: SeccompAction) -> io::Result<BpfProgram> {
     let architecture: TargetArch = std::env::consts::ARCH.try_into().map_err(io::Error::other)?;
-    let filter =
-        SeccompFilter::new(with_aliases(rules), SeccompAction::Allow, action, architecture);
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, action, architecture);
     filter.and_then(BpfProgram::try_from).map_err(io::Error::other)
 }
 
-/// The same rules for the second set of numbers that x86-64 has for its calls.
-fn with_aliases(rules: Rules) -> Rules {
-    const X32: i64 = 0x4000_0000;
-    if !cfg!(target_arch = "x86_64") {
-        return rules;
-    }
-    let aliases: Rules = rules.iter().map(|(call, rules)| (call | X32, rules.clone())).collect();
-    rules.into_iter().chain(aliases).collect()
+/// Some kernels for x86-64 have a second set of numbers for their calls, which a rule for the
+/// first does not fit. To a script, all of them are numbers that do not exist.
+fn native_numbers_only() -> BpfProgram {
+    const SECOND_SET: u32 = 0x4000_0000;
+    const NUMBER_OF_CALL: u32 = 0; // the first field of what a filter sees
+    let unknown = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
+    let line = |code: u32, k: u32, jf: u8| sock_filter { code: code as u16, jt: 0, jf, k };
+    vec![
+        line(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, NUMBER_OF_CALL, 0),
+        line(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, SECOND_SET, 1),
+        line(libc::BPF_RET | libc::BPF_K, unknown, 0),
+        line(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0),
+    ]
 }

@@ -1,11 +1,21 @@
 //! How much disk a script uses, also where it does not show.
 
 use std::collections::BTreeSet;
+use std::ffi::{CStr, OsStr};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Instant;
 
 use camino::Utf8Path;
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 use rustix::process::Pid;
+
+/// In which the system counts what a file takes.
+const BLOCK: u64 = 512;
 
 /// What files take, by where they are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -16,25 +26,121 @@ pub(super) struct Kept {
     pub(super) memory: u64,
 }
 
-/// What the files below `folder` take. Links are not followed, and nothing here recurses.
-pub(super) fn size_of_folder(folder: &Utf8Path) -> u64 {
-    let mut folders = vec![PathBuf::from(folder)];
-    let mut seen = BTreeSet::new();
-    let mut sum = 0;
-    while let Some(folder) = folders.pop() {
-        let Ok(entries) = std::fs::read_dir(folder) else { continue };
-        for entry in entries.flatten() {
-            let Ok(found) = entry.metadata() else { continue };
-            if found.nlink() > 1 && !found.is_dir() && !seen.insert((found.dev(), found.ino())) {
+/// A look at all files below a folder. It can be interrupted, because there may be a great many.
+///
+/// Links are not followed, nothing here recurses, and folders may be nested deeper than any path
+/// can be long.
+#[derive(Debug)]
+pub(super) struct Scan {
+    /// Folders still to come, each as the way to it from another one, which is open.
+    folders: Vec<(Rc<OwnedFd>, PathBuf)>,
+    current: Option<Listing>,
+    seen: BTreeSet<(u64, u64)>,
+    sum: u64,
+}
+
+/// A folder of which a part was seen.
+#[derive(Debug)]
+struct Listing {
+    entries: Dir,
+    folder: Rc<OwnedFd>,
+    /// Where the ways to the folders in it begin, and how far they are the same.
+    from: Rc<OwnedFd>,
+    way: PathBuf,
+}
+
+impl Scan {
+    pub(super) fn of(folder: &Utf8Path) -> Self {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let top = rustix::fs::open(folder.as_str(), flags, Mode::empty()).ok();
+        let folders = top.map(|top| (Rc::new(top), PathBuf::from(".")));
+        Self {
+            folders: folders.into_iter().collect(),
+            current: None,
+            seen: BTreeSet::new(),
+            sum: 0,
+        }
+    }
+
+    /// Goes on until all was seen or `deadline` comes.
+    pub(super) fn go_on(&mut self, deadline: Instant) {
+        while !self.is_done() && Instant::now() < deadline {
+            let Some(listing) = &mut self.current else {
+                self.current = self.folders.pop().and_then(|(from, way)| Listing::of(from, way));
                 continue;
-            }
-            sum += taken(&found);
-            if found.is_dir() {
-                folders.push(entry.path());
+            };
+            match listing.entries.next() {
+                Some(Ok(entry)) => self.count(entry.file_name()),
+                Some(Err(_)) | None => self.current = None,
             }
         }
     }
-    sum
+
+    pub(super) fn is_done(&self) -> bool {
+        self.current.is_none() && self.folders.is_empty()
+    }
+
+    /// What the files take that were seen so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.sum
+    }
+
+    fn count(&mut self, name: &CStr) {
+        let Some(Listing { folder, from, way, .. }) = &self.current else { return };
+        if [c".", c".."].contains(&name) {
+            return;
+        }
+        let look = AtFlags::SYMLINK_NOFOLLOW;
+        let Ok(found) = rustix::fs::statat(folder, name, look) else { return };
+        let is_dir = FileType::from_raw_mode(found.st_mode).is_dir();
+        if found.st_nlink > 1 && !is_dir && !self.seen.insert((found.st_dev, found.st_ino)) {
+            return;
+        }
+        self.sum += u64::try_from(found.st_blocks).unwrap_or_default().saturating_mul(BLOCK);
+        if is_dir {
+            let way = way.join(OsStr::from_bytes(name.to_bytes()));
+            self.folders.push((Rc::clone(from), way));
+        }
+    }
+}
+
+impl Listing {
+    fn of(from: Rc<OwnedFd>, way: PathBuf) -> Option<Self> {
+        const LONG: usize = 1024;
+        let folder = Rc::new(open_folder(&from, &way)?);
+        let entries = Dir::read_from(&folder).ok()?;
+        let (from, way) = match way.as_os_str().len() > LONG {
+            true => (Rc::clone(&folder), PathBuf::from(".")),
+            false => (from, way),
+        };
+        Some(Self { entries, folder, from, way })
+    }
+}
+
+/// Opens a folder of a script's. One that cannot be listed, because the script took that right
+/// from everybody, can be listed afterwards: there may be anything in it.
+fn open_folder(from: &OwnedFd, way: &Path) -> Option<OwnedFd> {
+    // The script may put a link in place of any of these folders at any time.
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let open = |flags: OFlags| {
+        let flags = flags | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat2(from, way, flags, Mode::empty(), resolve)
+    };
+    match open(OFlags::RDONLY) {
+        Ok(folder) => Some(folder),
+        Err(Errno::ACCESS) => {
+            let locked = open(OFlags::PATH).ok()?;
+            let itself = format!("/proc/self/fd/{}", locked.as_raw_fd());
+            rustix::fs::chmod(itself, Mode::RWXU).ok()?;
+            open(OFlags::RDONLY).ok()
+        }
+        // Some containers do not know that call.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            rustix::fs::openat(from, way, flags, Mode::empty()).ok()
+        }
+        Err(_) => None,
+    }
 }
 
 /// What files take that are open in one of `processes` but have no name any more, or never had.
@@ -71,11 +177,17 @@ pub(super) fn used_bytes(place: &str) -> Option<u64> {
     Some(found.f_blocks.saturating_sub(found.f_bfree).saturating_mul(found.f_frsize))
 }
 
+/// Whether two places are on one file system.
+pub(super) fn is_same_device(one: &str, other: &str) -> bool {
+    let device = |place| std::fs::metadata(place).map(|found| found.dev()).ok();
+    device(one) == device(other)
+}
+
 fn is_in_memory(file: &std::path::Path) -> bool {
     const TEMPORARY_FILES: u64 = 0x0102_1994;
     rustix::fs::statfs(file).is_ok_and(|found| found.f_type.cast_unsigned() == TEMPORARY_FILES)
 }
 
 fn taken(found: &std::fs::Metadata) -> u64 {
-    found.blocks().saturating_mul(512)
+    found.blocks().saturating_mul(BLOCK)
 }

@@ -120,7 +120,9 @@ impl Records {
             Ok(()) => Ok(None),
             Err(std::fs::TryLockError::WouldBlock) => {
                 let number = fs::read_to_string(self.0.join(LOCK))?;
-                Ok(Some(number.trim().parse().unwrap_or_default()))
+                // To signal 1 or a number below 0 would be to signal far more than a supervisor.
+                let number = number.trim().parse().ok().filter(|&number| number > 1);
+                Ok(Some(number.unwrap_or_default()))
             }
             Err(std::fs::TryLockError::Error(error)) => Err(error),
         }

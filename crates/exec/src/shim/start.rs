@@ -156,7 +156,11 @@ fn furnish(spec: &Spec, (user, group): (u32, u32), reach: &Reach) -> io::Result<
         shared_memory_bytes: spec.limits.memory_bytes,
     })?;
     bound_processes(spec.limits.processes);
-    Ok(())
+    // A script that must die for want of memory dies before anything else here does.
+    fs_err::write("/proc/self/oom_score_adj", "1000").ok();
+    // To the kernel, the superuser's number without any capability may still change its settings,
+    // which are the whole machine's.
+    sys::make_read_only(Utf8Path::new(PROCESSES), sys::Depth::Here)
 }
 
 /// Kernels since 6.14 count the processes of each namespace by themselves.
@@ -164,7 +168,7 @@ fn bound_processes(most: u64) {
     const LEAST: u64 = 301; // the kernel takes no less
     // On an older one this would be the limit of the whole machine.
     if kernel_version() >= (6, 14) {
-        std::fs::write("/proc/sys/kernel/pid_max", most.max(LEAST).to_string()).ok();
+        fs_err::write("/proc/sys/kernel/pid_max", most.max(LEAST).to_string()).ok();
     }
 }
 

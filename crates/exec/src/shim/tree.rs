@@ -68,6 +68,37 @@ pub(super) fn exact_memory(processes: &[Process]) -> Option<Memory> {
     Some(sum)
 }
 
+/// How large the memory is that these processes could share with others, used or not.
+pub(super) fn shareable_bytes(processes: &[Process]) -> u64 {
+    let mut sizes: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for process in processes {
+        let maps = format!("/proc/{}/maps", process.pid.as_raw_pid());
+        for line in fs::read_to_string(maps).unwrap_or_default().lines() {
+            let mut fields = line.split_ascii_whitespace();
+            let mut field = || fields.next().unwrap_or_default();
+            let (range, rights, offset, device, file) =
+                (field(), field(), field(), field(), field());
+            let number = |text: &str| u64::from_str_radix(text, 16).unwrap_or_default();
+            let (from, to) = range.split_once('-').unwrap_or_default();
+            // What is on a disk has a device that is not the kernel's own.
+            if rights.ends_with('s') && device.starts_with("00:") {
+                let length = number(to).saturating_sub(number(from));
+                let end = number(offset).saturating_add(length);
+                let size = sizes.entry((device.to_owned(), file.to_owned())).or_default();
+                *size = end.max(*size);
+            }
+        }
+    }
+    // A script can map what begins at the end of the world.
+    sizes.values().fold(0, |sum, &size| sum.saturating_add(size))
+}
+
+/// How much memory is shared on the whole machine.
+pub(super) fn shared_on_machine() -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    kilobytes(&text, "Shmem:").unwrap_or_default()
+}
+
 /// Memory by kind, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Memory {
@@ -98,7 +129,7 @@ fn listed_children(parent: Pid) -> Vec<Pid> {
     let Ok(threads) = std::fs::read_dir(tasks) else { return Vec::new() };
     let lists = threads
         .flatten()
-        .filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+        .filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
     let of_list = |list: String| -> Vec<Pid> {
         list.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
     };
@@ -110,7 +141,7 @@ fn all_parents() -> BTreeMap<i32, i32> {
     let Ok(processes) = std::fs::read_dir("/proc") else { return BTreeMap::new() };
     let pair = |entry: std::fs::DirEntry| {
         let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
-        let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
         let (_, rest) = stat.rsplit_once(") ")?;
         Some((pid, rest.split_ascii_whitespace().nth(1)?.parse().ok()?))
     };

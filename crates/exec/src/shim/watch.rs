@@ -10,7 +10,7 @@ use camino::Utf8Path;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, wait};
 
-use super::disk::{free_bytes, size_of_folder, size_of_nameless, used_bytes};
+use super::disk::{Scan, free_bytes, is_same_device, size_of_nameless, used_bytes};
 use super::spec::{Records, Spec};
 use super::start::Running;
 use super::tree::{self, Process, descendants, look_at, signal_all};
@@ -31,8 +31,13 @@ const SELDOM: Duration = Duration::from_millis(100);
 const OFTEN: Duration = Duration::from_millis(20);
 /// How fast a script can fill memory, about, per second.
 const FILLING: u64 = 4 << 30;
-/// How often to look at the disk, at most.
+/// How often to look at all files, and how seldom at most if there are many.
 const DISK: Duration = Duration::from_secs(1);
+const LARGE_DISK: Duration = Duration::from_secs(10);
+/// How long to look at files before looking at anything else again.
+const SLICE: Duration = Duration::from_millis(20);
+/// How long to look at the files that a script left.
+const LAST_LOOK: Duration = Duration::from_secs(2);
 /// How much is read at once; a pipe holds as much.
 const CHUNK_BYTES: usize = 64 * 1024;
 
@@ -46,9 +51,14 @@ pub(super) struct Watch<'a> {
     stdout: Stream,
     stderr: Stream,
     usage: Usage,
-    /// Memory that shows in no process, when the disk was last looked at.
+    /// Files in memory that have no name, when they were last looked at.
     nameless_memory: u64,
+    /// What was shared on the whole machine in the beginning.
+    shared_before: u64,
+    /// A look at the files that is not at its end, and when it began.
+    scan: Option<(Instant, Scan)>,
     next_look: Instant,
+    next_nameless: Instant,
     next_disk: Instant,
     chunk: Vec<u8>,
 }
@@ -109,14 +119,17 @@ impl<'a> Watch<'a> {
             stderr: stream("stderr"),
             usage: Usage::default(),
             nameless_memory: 0,
+            shared_before: tree::shared_on_machine(),
+            scan: None,
             next_look: begun,
+            next_nameless: begun,
             next_disk: begun + DISK,
             chunk: vec![0; CHUNK_BYTES],
         })
     }
 
     /// Watches until the end, and leaves nobody behind.
-    pub(super) fn to_the_end(mut self) -> io::Result<Verdict> {
+    pub(super) fn until_the_end(mut self) -> io::Result<Verdict> {
         let mut end = self.wait(self.begun + self.spec.time_limit)?;
         if matches!(end, End::TimedOut) {
             let others: Vec<Pid> =
@@ -135,7 +148,9 @@ impl<'a> Watch<'a> {
         // What came and went between two looks.
         self.usage.memory_bytes = self.usage.memory_bytes.max(sys::largest_child_bytes());
         self.drain();
-        self.look_at_disk();
+        let mut scan = Scan::of(&self.spec.workspace);
+        scan.go_on(Instant::now() + LAST_LOOK);
+        self.usage.workspace_bytes = self.usage.workspace_bytes.max(scan.bytes());
 
         let ended = match (end, status) {
             (End::Cancelled, _) => None,
@@ -242,26 +257,20 @@ impl<'a> Watch<'a> {
             let room = memory_limit.saturating_sub(memory);
             let pause = Duration::from_secs_f64(room as f64 / FILLING as f64);
             self.next_look = now + pause.clamp(OFTEN, SELDOM);
-            let end = over(Resource::Memory, memory, memory_limit)
-                .or_else(|| over(Resource::Processes, threads, limits.processes));
+            let end = over(Resource::Processes, threads, limits.processes)
+                .or_else(|| over(Resource::Memory, memory, memory_limit));
             if end.is_some() {
                 return end;
             }
+            let free = free_bytes(&self.spec.workspace);
+            if let Some(used) = free.filter(|&free| free < FREE_DISK_BYTES) {
+                let limit = FREE_DISK_BYTES;
+                return Some(End::Exceeded { resource: Resource::Disk, used, limit });
+            }
         }
         if now >= self.next_disk {
-            let (used, free) = self.look_at_disk();
-            self.next_disk = now + DISK.max(now.elapsed() * 20);
-            if let Some(end) = over(Resource::Workspace, used, limits.workspace_bytes) {
-                return Some(end);
-            }
-            let must_stay = FREE_DISK_BYTES;
-            if let Some(free) = free.filter(|&free| free < must_stay) {
-                return Some(End::Exceeded {
-                    resource: Resource::Disk,
-                    used: free,
-                    limit: must_stay,
-                });
-            }
+            let used = self.look_at_disk(now);
+            return over(Resource::Workspace, used, limits.workspace_bytes);
         }
         None
     }
@@ -269,28 +278,57 @@ impl<'a> Watch<'a> {
     /// Threads and memory of all processes of the script.
     fn look_at_processes(&mut self) -> (u64, u64) {
         let processes: Vec<Process> = self.processes().into_iter().filter_map(look_at).collect();
-        let threads = processes.iter().map(|process| process.threads).sum();
+        let threads: u64 = processes.iter().map(|process| process.threads).sum();
         let resident: u64 = processes.iter().map(|process| process.resident_bytes).sum();
-        let files = self.shared_memory_files();
-        let mut memory = resident + files + self.nameless_memory;
+        let files = self.shared_memory_files() + self.nameless_memory(&processes);
+        let limits = &self.spec.limits;
+        let mut memory = resident + files;
+        // Shared memory can be in use without being part of any process just now. Whose it is
+        // cannot be seen, only how much there is of it, and how much of it could be theirs.
+        let mut unseen = tree::shared_on_machine().saturating_sub(self.shared_before);
+        if memory + unseen > limits.memory_bytes {
+            unseen = unseen.min(tree::shareable_bytes(&processes));
+        }
         // What processes share is in there once for each of them. Counting it once takes longer.
-        if memory > self.spec.limits.memory_bytes
+        if memory + unseen > limits.memory_bytes
+            && threads <= limits.processes // or else it ends anyway
             && let Some(exact) = tree::exact_memory(&processes)
         {
-            memory = exact.private + exact.shared.max(files + self.nameless_memory);
+            memory = exact.private + exact.shared.max(files).max(unseen);
         }
         self.usage.memory_bytes = self.usage.memory_bytes.max(memory);
         self.usage.processes = self.usage.processes.max(threads);
         (threads, memory)
     }
 
-    /// What the script takes of the disk, and what is left of it.
-    fn look_at_disk(&mut self) -> (u64, Option<u64>) {
+    /// What the script takes of the disk, as far as was seen by now.
+    fn look_at_disk(&mut self, now: Instant) -> u64 {
+        let (begun, mut scan) =
+            self.scan.take().unwrap_or_else(|| (now, Scan::of(&self.spec.workspace)));
+        scan.go_on(now + SLICE);
         let nameless = size_of_nameless(&self.processes());
-        self.nameless_memory = nameless.memory;
-        let used = size_of_folder(&self.spec.workspace) + nameless.disk;
+        let used = scan.bytes() + nameless.disk;
         self.usage.workspace_bytes = self.usage.workspace_bytes.max(used);
-        (used, free_bytes(&self.spec.workspace))
+        let pause = match scan.is_done() {
+            true => (begun.elapsed() * 10).clamp(DISK, LARGE_DISK),
+            false => SLICE,
+        };
+        if !scan.is_done() {
+            self.scan = Some((begun, scan));
+        }
+        self.next_disk = Instant::now() + pause;
+        used
+    }
+
+    /// What files take that are in memory and have no name. Many open files take long to look at.
+    fn nameless_memory(&mut self, processes: &[Process]) -> u64 {
+        let now = Instant::now();
+        if now >= self.next_nameless {
+            let processes: Vec<Pid> = processes.iter().map(|process| process.pid).collect();
+            self.nameless_memory = size_of_nameless(&processes).memory;
+            self.next_nameless = now + (now.elapsed() * 10).min(DISK);
+        }
+        self.nameless_memory
     }
 
     /// What is in the script's own `/dev/shm`.
@@ -298,8 +336,12 @@ impl<'a> Watch<'a> {
         if self.spec.confinement.tier != Tier::Strong {
             return 0;
         }
-        let root = format!("/proc/{}/root", self.running.top.as_raw_pid());
-        used_bytes(&format!("{root}{SHARED_MEMORY}")).unwrap_or(0)
+        let theirs = format!("/proc/{}/root{SHARED_MEMORY}", self.running.top.as_raw_pid());
+        // In its very beginning the first process still sees the machine's.
+        match is_same_device(&theirs, SHARED_MEMORY) {
+            true => 0,
+            false => used_bytes(&theirs).unwrap_or(0),
+        }
     }
 
     fn processes(&self) -> Vec<Pid> {

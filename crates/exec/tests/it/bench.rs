@@ -18,9 +18,14 @@ pub(crate) struct Bench {
     pub(crate) local: Local,
 }
 
+/// Where a copy of the supervisor is, for a user who cannot reach the place where it was built.
+pub(crate) const COPY_OF_SUPERVISOR: &str = "MLE_STAR_EXEC_TEST_SUPERVISOR";
+
 /// The supervisor as a program of its own.
 pub(crate) fn supervisor() -> Supervisor {
-    Supervisor { program: env!("CARGO_BIN_EXE_mle-star-shim").into(), arguments: Vec::new() }
+    let built = env!("CARGO_BIN_EXE_mle-star-shim").to_owned();
+    let program = std::env::var(COPY_OF_SUPERVISOR).unwrap_or(built);
+    Supervisor { program: program.into(), arguments: Vec::new() }
 }
 
 /// Limits that no test meets by accident.
@@ -105,6 +110,11 @@ impl Bench {
     /// The processes in the workspace, as this machine numbers them.
     pub(crate) fn processes(&self) -> Vec<i32> {
         processes_in(&self.workspace())
+    }
+
+    /// The supervisor that works on `job`.
+    pub(crate) fn supervisor_of(&self, job: &Job) -> Option<i32> {
+        fs::read_to_string(job.records.join("lock")).ok()?.parse().ok()
     }
 
     /// What a script wrote into a file of its workspace.

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
+mod attacks;
 mod bench;
 mod scripts;
 mod venv;
