@@ -59,6 +59,10 @@ pub(crate) const SHARED_MEMORY: &str = "/dev/shm";
 /// Where the kernel shows processes.
 pub(crate) const PROCESSES: &str = "/proc";
 
+/// Where a process can change itself. The driver of graphics cards gives up where it cannot name
+/// its threads there.
+pub(crate) const OWN_PROCESS: &str = "/proc/self";
+
 /// Where programs put temporary files that do not ask.
 pub(crate) const TEMPORARY: &str = "/tmp";
 
@@ -172,6 +176,19 @@ fn furnish(plan: &Plan<'_>) -> io::Result<()> {
     let passwd = format!("script:x:{user}:{group}:script:/tmp:/bin/sh\n");
     fs::write(inside(Utf8Path::new("/etc/passwd")), passwd)?;
     fs::write(inside(Utf8Path::new("/etc/group")), format!("script:x:{group}:\n"))
+}
+
+/// Makes everything under `/proc` read-only but the processes.
+pub(crate) fn lock_kernel_settings() -> io::Result<()> {
+    for entry in Utf8Path::new(PROCESSES).read_dir_utf8()?.flatten() {
+        let is_process = entry.file_name().bytes().all(|byte| byte.is_ascii_digit());
+        if is_process || entry.file_type()?.is_symlink() {
+            continue;
+        }
+        named("locking /proc", mount_bind_recursive(entry.path().as_str(), entry.path().as_str()))?;
+        named("locking /proc", sys::make_read_only(entry.path(), sys::Depth::AndBelow))?;
+    }
+    Ok(())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

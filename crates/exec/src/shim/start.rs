@@ -19,7 +19,7 @@ use crate::environment::TMP;
 use crate::sandbox::landlock::Reach;
 use crate::sandbox::lockdown::{Lockdown, die_with_parent};
 use crate::sandbox::root::{
-    self, Identity, NAMES, PROCESSES, Plan, SHARED_MEMORY, SYSTEM, TEMPORARY,
+    self, Identity, NAMES, OWN_PROCESS, PROCESSES, Plan, SHARED_MEMORY, SYSTEM, TEMPORARY,
 };
 use crate::sandbox::seccomp::Filters;
 use crate::sandbox::{Network, Tier};
@@ -64,7 +64,9 @@ impl Running {
                 let (first, told) = start_in_namespaces(spec, command, lockdown)?;
                 (first, Some(told))
             }
-            Tier::Fallback | Tier::Limits | Tier::Off => (start_here(command, lockdown)?, None),
+            Tier::Fallback | Tier::Limits | Tier::Off => {
+                (start_here(spec, command, lockdown)?, None)
+            }
         };
         Ok(Self { top, stdout: stdout.into(), stderr: stderr.into(), told })
     }
@@ -90,8 +92,11 @@ fn ended(status: ExitStatus) -> Ended {
     }
 }
 
-fn start_here(mut command: Command, mut lockdown: Lockdown) -> io::Result<Pid> {
+fn start_here(spec: &Spec, mut command: Command, mut lockdown: Lockdown) -> io::Result<Pid> {
     lockdown.reach.readable.push(PROCESSES.into());
+    if !spec.confinement.devices.is_empty() {
+        lockdown.reach.writable.push(OWN_PROCESS.into());
+    }
     sys::before_exec(&mut command, move || {
         die_with_parent()?;
         lockdown.enter()
@@ -131,6 +136,9 @@ fn start_in_namespaces(
                     // Now that these are theirs.
                     lockdown.reach.writable.push(TEMPORARY.into());
                     lockdown.reach.readable.push(PROCESSES.into());
+                    if !spec.confinement.devices.is_empty() {
+                        lockdown.reach.writable.push(PROCESSES.into());
+                    }
                     sys::before_exec(&mut command, move || lockdown.enter());
                     run_to_its_end(&mut command)
                 });
@@ -160,7 +168,10 @@ fn furnish(spec: &Spec, (user, group): (u32, u32), reach: &Reach) -> io::Result<
     fs_err::write("/proc/self/oom_score_adj", "1000").ok();
     // To the kernel, the superuser's number without any capability may still change its settings,
     // which are the whole machine's.
-    sys::make_read_only(Utf8Path::new(PROCESSES), sys::Depth::Here)
+    match spec.confinement.devices.is_empty() {
+        true => sys::make_read_only(Utf8Path::new(PROCESSES), sys::Depth::Here),
+        false => root::lock_kernel_settings(),
+    }
 }
 
 /// Kernels since 6.14 count the processes of each namespace by themselves.

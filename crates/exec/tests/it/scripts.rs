@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
 use fs_err as fs;
-use mle_star_exec::sandbox::Wish;
+use mle_star_exec::sandbox::{Tier, Wish};
 use mle_star_exec::{Captured, Ended, ExecError, Executor, Job, Outcome, Setup};
 use tokio::process::Command;
 
@@ -277,4 +277,28 @@ async fn data_may_be_linked_from_elsewhere() {
     symlink(elsewhere.join("huge.csv"), bench.root.join("data/huge.csv")).unwrap();
     let outcome = bench.run("print(open('input/huge.csv').read())").await;
     assert_eq!(whole(&outcome.stdout), "id\n7\n\n");
+}
+
+/// The driver of graphics cards does not work without.
+#[tokio::test]
+async fn with_a_device_a_script_may_name_itself_and_still_not_change_the_machine() {
+    for tier in [Tier::Strong, Tier::Fallback] {
+        let devices = vec!["/dev/null".into()];
+        let setup = Setup { devices, ..setup(Wish::Exactly(tier)).await };
+        let bench = Bench::with(setup).await;
+        let outcome = bench
+            .run(
+                "open('/proc/self/comm', 'w').write('me')\n\
+                 print(open('/proc/self/comm').read().strip())\n\
+                 for name in ('sys/kernel/core_pattern', 'sysrq-trigger', 'sys/vm/swappiness'):\n\
+                 \x20   try: open('/proc/' + name, 'r+').close(); print('open', name)\n\
+                 \x20   except OSError as error: print(type(error).__name__)\n",
+            )
+            .await;
+        let refused = ["PermissionError", "OSError"];
+        let lines: Vec<&str> = outcome.stdout.text.lines().collect();
+        assert_eq!(lines.first(), Some(&"me"), "{tier}: {}", outcome.stderr.text);
+        assert!(lines[1..].len() == 3, "{tier}: {lines:?}");
+        assert!(lines[1..].iter().all(|line| refused.contains(line)), "{tier}: {lines:?}");
+    }
 }
