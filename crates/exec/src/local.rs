@@ -216,6 +216,7 @@ impl Local {
             limits: self.limits,
             cores: slot.cores.clone(),
             confinement: self.confinement.clone(),
+            awaited_by: std::process::id(),
         }
     }
 

@@ -42,7 +42,7 @@ pub fn supervise(folder: &Utf8Path) -> io::Result<()> {
         Ok(None) => Report::Cancelled,
         Err(error) => Report::Failed { reason: in_full(&error) },
     };
-    records.write_report(&report)
+    records.write_report(&report, &spec)
 }
 
 /// Runs the script. `None` means that somebody stopped it.

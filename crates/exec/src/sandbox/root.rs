@@ -63,6 +63,14 @@ pub(crate) const PROCESSES: &str = "/proc";
 /// its threads there.
 pub(crate) const OWN_PROCESS: &str = "/proc/self";
 
+/// How much processor time a container has. Joblib opens these if it sees them, and fails if it
+/// may not; so they can be read where they can be seen, which is without a root of one's own.
+pub(crate) const PROCESSOR_TIME: &[&str] = &[
+    "/sys/fs/cgroup/cpu.max",
+    "/sys/fs/cgroup/cpu/cpu.cfs_period_us",
+    "/sys/fs/cgroup/cpu/cpu.cfs_quota_us",
+];
+
 /// Where programs put temporary files that do not ask.
 pub(crate) const TEMPORARY: &str = "/tmp";
 

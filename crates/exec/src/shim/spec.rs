@@ -31,6 +31,8 @@ pub(crate) struct Spec {
     pub(crate) limits: Limits,
     pub(crate) cores: Vec<usize>,
     pub(crate) confinement: Confinement,
+    /// The process that waits for the result and writes it down itself.
+    pub(crate) awaited_by: u32,
 }
 
 /// What a supervisor says in the end.
@@ -80,7 +82,8 @@ impl Records {
     }
 
     pub(crate) fn write_spec(&self, spec: &Spec) -> io::Result<()> {
-        write(&self.0.join(SPEC), spec)
+        // After a loss of power it may be missing. Then the job just runs again.
+        write(&self.0.join(SPEC), spec, Lasts::UntilPowerIsLost)
     }
 
     /// What the supervisor said; nothing while the job has not ended.
@@ -92,8 +95,15 @@ impl Records {
         }
     }
 
-    pub(crate) fn write_report(&self, report: &Report) -> io::Result<()> {
-        write(&self.0.join(REPORT), report)
+    /// Says how it went. Whoever waits for it syncs its own record; if nobody does, this is the only
+    /// one.
+    pub(crate) fn write_report(&self, report: &Report, spec: &Spec) -> io::Result<()> {
+        let parent = rustix::process::getppid().map(|parent| parent.as_raw_pid().cast_unsigned());
+        let lasts = match parent == Some(spec.awaited_by) {
+            true => Lasts::UntilPowerIsLost,
+            false => Lasts::ForGood,
+        };
+        write(&self.0.join(REPORT), report, lasts)
     }
 
     /// Forgets what was said, so that the job runs again.
@@ -147,11 +157,21 @@ fn read<T: DeserializeOwned>(file: &Utf8Path) -> io::Result<T> {
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("{file}: {error}")))
 }
 
+/// How long a file is sure to be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lasts {
+    /// Waiting for the disk takes a good part of what it takes to start a script.
+    UntilPowerIsLost,
+    ForGood,
+}
+
 /// Either the whole file is there afterwards, or the one that was there before.
-fn write(file: &Utf8Path, value: &impl Serialize) -> io::Result<()> {
+fn write(file: &Utf8Path, value: &impl Serialize, lasts: Lasts) -> io::Result<()> {
     let part = file.with_extension("part");
     let mut written = fs::File::create(&part)?;
     written.write_all(&serde_json::to_vec(value)?)?;
-    written.sync_all()?;
+    if lasts == Lasts::ForGood {
+        written.sync_all()?;
+    }
     fs::rename(&part, file)
 }

@@ -19,7 +19,8 @@ use crate::environment::TMP;
 use crate::sandbox::landlock::Reach;
 use crate::sandbox::lockdown::{Lockdown, die_with_parent};
 use crate::sandbox::root::{
-    self, Identity, NAMES, OWN_PROCESS, PROCESSES, Plan, SHARED_MEMORY, SYSTEM, TEMPORARY,
+    self, Identity, NAMES, OWN_PROCESS, PROCESSES, PROCESSOR_TIME, Plan, SHARED_MEMORY, SYSTEM,
+    TEMPORARY,
 };
 use crate::sandbox::seccomp::Filters;
 use crate::sandbox::{Network, Tier};
@@ -97,6 +98,7 @@ fn start_here(spec: &Spec, mut command: Command, mut lockdown: Lockdown) -> io::
     if !spec.confinement.devices.is_empty() {
         lockdown.reach.writable.push(OWN_PROCESS.into());
     }
+    lockdown.reach.readable.extend(PROCESSOR_TIME.iter().map(Utf8PathBuf::from));
     sys::before_exec(&mut command, move || {
         die_with_parent()?;
         lockdown.enter()

@@ -4,5 +4,6 @@
 
 mod attacks;
 mod bench;
+mod libraries;
 mod scripts;
 mod venv;

@@ -295,7 +295,7 @@ async fn with_a_device_a_script_may_name_itself_and_still_not_change_the_machine
                  \x20   except OSError as error: print(type(error).__name__)\n",
             )
             .await;
-        let refused = ["PermissionError", "OSError"];
+        let refused = ["PermissionError", "OSError", "FileNotFoundError"];
         let lines: Vec<&str> = outcome.stdout.text.lines().collect();
         assert_eq!(lines.first(), Some(&"me"), "{tier}: {}", outcome.stderr.text);
         assert!(lines[1..].len() == 3, "{tier}: {lines:?}");
