@@ -25,12 +25,14 @@ pub(crate) struct Capture {
     tail: VecDeque<u8>,
     total: u64,
     spool: Option<Spool>,
+    /// Where more is kept, if there is any. Most scripts print nothing to standard error.
+    file: Option<Utf8PathBuf>,
 }
 
 impl Capture {
     /// Also keeps far longer ends in `file`. Where that cannot be written, it does without.
     pub(crate) fn with_file(file: Utf8PathBuf) -> Self {
-        Self { spool: Spool::create(file).ok(), ..Self::default() }
+        Self { file: Some(file), ..Self::default() }
     }
 
     /// How much came so far.
@@ -40,6 +42,9 @@ impl Capture {
 
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
+        if let Some(file) = self.file.take() {
+            self.spool = Spool::create(file).ok();
+        }
         if self.spool.as_mut().is_some_and(|spool| spool.push(bytes).is_err()) {
             self.spool = None; // a full disk must not end the capture
         }

@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 use crate::environment::environment;
 use crate::limits::Limits;
 use crate::sandbox::{Confinement, Containment, Network, Tier, Wish};
-use crate::shim::spec::{Records, Report, Spec};
+use crate::shim::spec::{Age, Records, Report, Spec};
 use crate::slots::{Slot, Slots};
 use crate::{Ended, ExecError, Executor, Job, Outcome, machine, trace, workspace};
 
@@ -160,12 +160,13 @@ impl Local {
 
     async fn carry_out(&self, job: &Job, slot: &Slot) -> Result<Outcome, ExecError> {
         let script = workspace::script_path(job)?;
-        fs::create_dir_all(&job.records)?;
         let records = Records::at(&job.records);
-        if let Some(outcome) = adopt(&records, job).await? {
-            return Ok(outcome);
+        if records.open()? == Age::Old {
+            if let Some(outcome) = adopt(&records, job).await? {
+                return Ok(outcome);
+            }
+            records.forget_report()?;
         }
-        records.forget_report()?;
         records.write_spec(&self.spec(job, slot))?;
         trace::script_written(&script, &job.script);
         trace::execution_started(&script, &job.workspace, job.time_limit);

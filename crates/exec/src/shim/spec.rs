@@ -56,6 +56,13 @@ pub(crate) enum Report {
 #[derive(Debug, Clone)]
 pub(crate) struct Records(Utf8PathBuf);
 
+/// Whether a job may have been begun before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Age {
+    New,
+    Old,
+}
+
 /// Held by the supervisor of a job for as long as it lives.
 #[derive(Debug)]
 pub(crate) struct Lock(#[expect(dead_code, reason = "the lock ends with the file")] std::fs::File);
@@ -63,6 +70,18 @@ pub(crate) struct Lock(#[expect(dead_code, reason = "the lock ends with the file
 impl Records {
     pub(crate) fn at(folder: impl Into<Utf8PathBuf>) -> Self {
         Self(folder.into())
+    }
+
+    /// Makes the folder, and says whether anybody can have used it before.
+    pub(crate) fn open(&self) -> io::Result<Age> {
+        if let Some(folder) = self.0.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        match fs::create_dir(&self.0) {
+            Ok(()) => Ok(Age::New),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Age::Old),
+            Err(error) => Err(error),
+        }
     }
 
     pub(crate) fn folder(&self) -> &Utf8Path {
