@@ -67,12 +67,14 @@ const THREADS: [&str; 13] = [
 ///
 /// `TF_DETERMINISTIC_OPS` is absent: with it, TensorFlow refuses scripts that set no seed. CUDA's
 /// matrix products need the workspace before anybody can ask them to be deterministic.
-const ALWAYS: [(&str, &str); 5] = [
+const ALWAYS: [(&str, &str); 7] = [
     ("PYTHONUNBUFFERED", "1"),
     ("PYTHONHASHSEED", "0"),
     ("PYTHONDONTWRITEBYTECODE", "1"),
     ("CUBLAS_WORKSPACE_CONFIG", ":4096:8"),
     ("MPLBACKEND", "Agg"),
+    ("USER", "script"),
+    ("LOGNAME", "script"),
 ];
 
 /// The environment of a script in `workspace`, made from `ours`. Without a `slot` it sees the
@@ -135,15 +137,17 @@ mod tests {
         Slot { cores: cores.into(), gpus }
     }
 
-    const SEEN_ALWAYS: [&str; 8] = [
+    const SEEN_ALWAYS: [&str; 10] = [
         "CUBLAS_WORKSPACE_CONFIG=:4096:8",
         "HOME=/work/.home",
         "JOBLIB_TEMP_FOLDER=/work/.tmp",
+        "LOGNAME=script",
         "MPLBACKEND=Agg",
         "PYTHONDONTWRITEBYTECODE=1",
         "PYTHONHASHSEED=0",
         "PYTHONUNBUFFERED=1",
         "TMPDIR=/work/.tmp",
+        "USER=script",
     ];
 
     /// REQ-EX-004

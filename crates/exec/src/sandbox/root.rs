@@ -49,6 +49,9 @@ pub(crate) const NAMES: &[&str] = &[
     "/etc/services",
 ];
 
+/// Who has which number. In a root of its own, a script finds only itself there.
+pub(crate) const ACCOUNTS: [&str; 2] = ["/etc/passwd", "/etc/group"];
+
 /// Devices that are harmless, and that programs expect.
 pub(crate) const DEVICES: &[&str] =
     &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
@@ -182,8 +185,9 @@ fn furnish(plan: &Plan<'_>) -> io::Result<()> {
     let Identity { user, group } = plan.identity;
     fs::create_dir_all(inside(Utf8Path::new("/etc")))?;
     let passwd = format!("script:x:{user}:{group}:script:/tmp:/bin/sh\n");
-    fs::write(inside(Utf8Path::new("/etc/passwd")), passwd)?;
-    fs::write(inside(Utf8Path::new("/etc/group")), format!("script:x:{group}:\n"))
+    let [users, groups] = ACCOUNTS.map(|file| inside(Utf8Path::new(file)));
+    fs::write(users, passwd)?;
+    fs::write(groups, format!("script:x:{group}:\n"))
 }
 
 /// Makes everything under `/proc` read-only but the processes.

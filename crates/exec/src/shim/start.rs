@@ -19,8 +19,8 @@ use crate::environment::TMP;
 use crate::sandbox::landlock::Reach;
 use crate::sandbox::lockdown::{Lockdown, die_with_parent};
 use crate::sandbox::root::{
-    self, Identity, NAMES, OWN_PROCESS, PROCESSES, PROCESSOR_TIME, Plan, SHARED_MEMORY, SYSTEM,
-    TEMPORARY,
+    self, ACCOUNTS, Identity, NAMES, OWN_PROCESS, PROCESSES, PROCESSOR_TIME, Plan, SHARED_MEMORY,
+    SYSTEM, TEMPORARY,
 };
 use crate::sandbox::seccomp::Filters;
 use crate::sandbox::{Network, Tier};
@@ -95,6 +95,7 @@ fn ended(status: ExitStatus) -> Ended {
 
 fn start_here(spec: &Spec, mut command: Command, mut lockdown: Lockdown) -> io::Result<Pid> {
     lockdown.reach.readable.push(PROCESSES.into());
+    lockdown.reach.readable.extend(ACCOUNTS.map(Utf8PathBuf::from));
     if !spec.confinement.devices.is_empty() {
         lockdown.reach.writable.push(OWN_PROCESS.into());
     }
@@ -138,6 +139,7 @@ fn start_in_namespaces(
                     // Now that these are theirs.
                     lockdown.reach.writable.push(TEMPORARY.into());
                     lockdown.reach.readable.push(PROCESSES.into());
+                    lockdown.reach.readable.extend(ACCOUNTS.map(Utf8PathBuf::from));
                     if !spec.confinement.devices.is_empty() {
                         lockdown.reach.writable.push(PROCESSES.into());
                     }

@@ -302,3 +302,14 @@ async fn with_a_device_a_script_may_name_itself_and_still_not_change_the_machine
         assert!(lines[1..].iter().all(|line| refused.contains(line)), "{tier}: {lines:?}");
     }
 }
+
+#[tokio::test]
+async fn a_script_can_look_itself_up() {
+    for tier in [Tier::Strong, Tier::Fallback] {
+        let bench = Bench::held(tier).await;
+        let outcome = bench
+            .run("import getpass, os, pwd; pwd.getpwuid(os.getuid()); print(getpass.getuser())")
+            .await;
+        assert_eq!(whole(&outcome.stdout), "script\n", "{tier}: {}", outcome.stderr.text);
+    }
+}
