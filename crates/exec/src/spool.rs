@@ -139,6 +139,7 @@ mod tests {
         }
     }
 
+    /// REQ-EX-038
     #[test]
     fn of_more_both_ends_are_kept() {
         for length in [201, 250, 299, 300, 301, 1000, 1234] {

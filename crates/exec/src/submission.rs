@@ -146,6 +146,7 @@ mod tests {
         info.row_count.unwrap()
     }
 
+    /// REQ-EX-025
     #[test]
     fn rows_are_records_without_the_header() {
         assert_eq!(rows(b"id,y\n1,2\n3,4\n"), 2);
@@ -179,6 +180,7 @@ mod tests {
         assert!(!info.is_present());
     }
 
+    /// REQ-EX-025
     #[test]
     fn an_absent_file_is_named_by_its_absolute_path() {
         let (_dir, workspace) = workspace();

@@ -219,6 +219,7 @@ mod tests {
         names
     }
 
+    /// REQ-EX-001
     #[test]
     fn a_new_workspace_holds_final_and_the_link_to_the_data() {
         let Place { _dir, data, workspace } = place();

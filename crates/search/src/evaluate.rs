@@ -9,13 +9,15 @@ mod output;
 
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use mle_star_exec::{Ended, Outcome, SubmissionInfo};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::event::Event;
 use crate::models::{
-    EvaluationResult, MetricDirection, PipelineConfig, Score, SolutionScript, is_improvement,
+    EvaluationResult, MetricDirection, PipelineConfig, Score, SolutionScript, TaskDescription,
+    is_improvement,
 };
 use crate::roles;
 use crate::step::RunCtx;
@@ -214,6 +216,54 @@ fn log(result: &EvaluationResult, bug: Option<&BugReport>) {
     }
 }
 
+/// Runs scripts one after the other. The results are in the order of the scripts.
+pub async fn evaluate_batch(
+    ctx: &RunCtx<'_>,
+    scripts: &[SolutionScript],
+    options: EvalOptions,
+) -> Result<Vec<Evaluated>, Error> {
+    let mut results = Vec::with_capacity(scripts.len());
+    for (index, script) in scripts.iter().enumerate() {
+        let ctx = ctx.scope(format_args!("script-{index}"));
+        results.push(evaluate_solution(&ctx, script, options).await?);
+    }
+    Ok(results)
+}
+
+/// Says how good a script is.
+pub trait ScoreFunction: Send + Sync {
+    /// Judges `script` on `task`.
+    fn score<'a>(
+        &'a self,
+        script: &'a SolutionScript,
+        task: &'a TaskDescription,
+    ) -> BoxFuture<'a, Result<EvaluationResult, Error>>;
+}
+
+/// Judges scripts by running them, at one place of a run.
+#[derive(Debug, Clone)]
+pub struct Evaluator<'run> {
+    /// The place.
+    pub ctx: RunCtx<'run>,
+    /// How scripts are run.
+    pub options: EvalOptions,
+}
+
+impl ScoreFunction for Evaluator<'_> {
+    fn score<'a>(
+        &'a self,
+        script: &'a SolutionScript,
+        task: &'a TaskDescription,
+    ) -> BoxFuture<'a, Result<EvaluationResult, Error>> {
+        Box::pin(async move {
+            if task != self.ctx.task() {
+                return Err(Error::Precondition("a run scores scripts for its own task only"));
+            }
+            Ok(evaluate_solution(&self.ctx, script, self.options).await?.result)
+        })
+    }
+}
+
 /// One repair: one call of the debugger, and a leakage check if it changed the script.
 async fn debug(
     ctx: &RunCtx<'_>,
@@ -338,6 +388,7 @@ mod tests {
         assert_eq!(limit(5, 4), 1);
     }
 
+    /// REQ-EX-046
     #[test]
     fn a_script_gets_a_tenth_of_the_time_unless_told_otherwise() {
         assert_eq!(script_timeout(&PipelineConfig::default()).as_secs(), 8_640);

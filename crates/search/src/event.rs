@@ -160,6 +160,10 @@ pub struct Header {
 /// What a step gives. There are two kinds of effect, and what is decided by looking at the clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "scripts are half of all steps, and none is kept long"
+)]
 pub enum Output {
     /// An agent was asked.
     Asked {

@@ -26,6 +26,9 @@ use crate::sandbox::seccomp::Filters;
 use crate::sandbox::{Network, Tier};
 use crate::sys::{self, Split};
 
+/// The kernel takes no more as the size of temporary files, and no machine has it.
+const MOST_SHARED_MEMORY: u64 = 1 << 50;
+
 /// A script that runs.
 #[derive(Debug)]
 pub(super) struct Running {
@@ -165,7 +168,7 @@ fn furnish(spec: &Spec, (user, group): (u32, u32), reach: &Reach) -> io::Result<
         reach,
         identity,
         temporary: &spec.workspace.join(TMP),
-        shared_memory_bytes: spec.limits.memory_bytes,
+        shared_memory_bytes: spec.limits.memory_bytes.min(MOST_SHARED_MEMORY),
     })?;
     bound_processes(spec.limits.processes);
     // A script that must die for want of memory dies before anything else here does.

@@ -16,6 +16,7 @@ fn whole(stream: &Captured) -> &str {
     &stream.text
 }
 
+/// REQ-EX-005, REQ-EX-008, REQ-EX-024
 #[tokio::test]
 async fn a_script_that_works_says_so_and_leaves_a_submission() {
     let bench = Bench::new().await;
@@ -39,6 +40,7 @@ async fn a_script_that_works_says_so_and_leaves_a_submission() {
     assert_eq!(serde_json::from_value::<Outcome>(json).unwrap(), outcome);
 }
 
+/// REQ-EX-007, REQ-EX-041
 #[tokio::test]
 async fn a_script_that_fails_is_an_outcome() {
     let bench = Bench::new().await;
@@ -163,6 +165,7 @@ async fn a_flood_without_end_still_meets_its_limit() {
     assert_eq!(outcome.ended, Ended::TimedOut { after_seconds: 1.0 });
     assert!(start.elapsed() < Duration::from_secs(6));
 }
+/// REQ-EX-043
 #[tokio::test]
 async fn output_that_is_not_text_survives() {
     let bench = Bench::new().await;
@@ -171,6 +174,7 @@ async fn output_that_is_not_text_survives() {
     assert_eq!(outcome.stdout.total_bytes, 4);
 }
 
+/// REQ-EX-002, REQ-EX-010, REQ-EX-042
 #[tokio::test]
 async fn scripts_do_not_see_what_others_left() {
     let bench = Bench::new().await;
@@ -312,4 +316,23 @@ async fn a_script_can_look_itself_up() {
             .await;
         assert_eq!(whole(&outcome.stdout), "script\n", "{tier}: {}", outcome.stderr.text);
     }
+}
+
+#[tokio::test]
+async fn a_machine_that_does_not_say_how_much_memory_it_has_is_no_obstacle() {
+    let mut setup = setup(Wish::Best).await;
+    setup.limits.memory_bytes = u64::MAX;
+    let bench = Bench::with(setup).await;
+    let outcome = bench.run("open('/dev/shm/x', 'w').write('y'); print('ok')").await;
+    assert_eq!(whole(&outcome.stdout), "ok\n", "{}", outcome.stderr.text);
+}
+
+/// REQ-EX-035
+#[tokio::test]
+async fn a_script_takes_little_longer_than_it_runs() {
+    let bench = Bench::new().await;
+    let start = Instant::now();
+    let outcome = bench.run("import time; time.sleep(1)").await;
+    let beside = start.elapsed().as_secs_f64() - outcome.duration_seconds;
+    assert!(outcome.duration_seconds >= 1.0 && beside < 2.0, "{beside} s");
 }

@@ -143,7 +143,7 @@ mod tests {
         );
     }
 
-    /// REQ-DM-028, REQ-DM-029
+    /// REQ-DM-028, REQ-DM-029, REQ-EX-022
     #[test]
     fn a_tie_is_accepted_but_is_no_improvement() {
         let [low, high] = [0.1, 0.2].map(|value| Score::new(value).unwrap());

@@ -395,7 +395,7 @@ fn test_is_asked_for_a_submission_with_minimal_changes() {
     assert_prompt("test", &Desk::new().prompt(&role));
 }
 
-/// REQ-FN-001, REQ-FN-004
+/// REQ-FN-001, REQ-FN-004, REQ-EX-019, REQ-EX-020
 #[test]
 fn subsampling_is_first_quoted_and_then_removed() {
     let desk = Desk::new();

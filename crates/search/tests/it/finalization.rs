@@ -518,7 +518,7 @@ async fn every_way_to_end_the_interpreter_is_refused() {
     }
 }
 
-/// REQ-FN-047
+/// REQ-FN-047, REQ-EX-045
 #[tokio::test]
 async fn a_script_that_hides_its_faults_is_run_with_a_warning() {
     let hiding = format!("try:\n    x = 1\nexcept Exception:\n    pass\n{}", submitting());

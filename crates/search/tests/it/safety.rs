@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 use mle_star_agent::{AgentError, Call, Reply};
 use mle_star_exec::Ended;
 use mle_star_search::evaluate::{
-    BugReport, EvalOptions, Evaluated, Purpose, evaluate, evaluate_with_retry,
+    BugReport, EvalOptions, Evaluated, Evaluator, Purpose, ScoreFunction, evaluate, evaluate_batch,
+    evaluate_solution, evaluate_with_retry, is_better_solution,
 };
 use mle_star_search::event::Event;
 use mle_star_search::models::{
-    AgentConfig, AgentType, LeakageAnswer, LeakageDetectionOutput, LeakageStatus, OutputSchema,
-    SolutionPhase, SolutionScript,
+    AgentConfig, AgentType, LeakageAnswer, LeakageDetectionOutput, LeakageStatus, MetricDirection,
+    OutputSchema, SolutionPhase, SolutionScript, TaskDescription,
 };
 use mle_star_search::prompt::PromptRegistry;
 use mle_star_search::roles::{check_and_fix_leakage, check_data_usage, invoke_debugger};
@@ -465,7 +466,7 @@ async fn the_mended_script_is_what_stands_between_the_fences() {
     }
 }
 
-/// REQ-SF-006, REQ-SF-007
+/// REQ-SF-006, REQ-SF-007, REQ-EX-021
 #[tokio::test]
 async fn one_repair_takes_one_call_of_the_debugger_and_a_second_run() {
     let world = World::new("K=1").on("debugger", |_| fenced(&script(0.8)));
@@ -1120,4 +1121,54 @@ async fn ask(role: &str, run: &Run) -> Result<SolutionScript, Error> {
             invoke_debugger(&ctx, &given, &bug, Purpose::Validation).await
         }
     }
+}
+
+// Scores without repairs.
+
+/// REQ-EX-015, REQ-EX-016, REQ-EX-026, REQ-EX-028, REQ-EX-029, REQ-EX-031
+#[tokio::test]
+async fn a_batch_is_run_one_after_the_other_and_judged_in_its_order() {
+    let world = World::new("K=1");
+    let run = world.open();
+    let scripts = [solution(0.3), with_content("raise ValueError('no')"), solution(0.7)];
+    let before = scripts.clone();
+    let options = EvalOptions::validation(&world.config);
+    let results = evaluate_batch(&run.ctx().scope("here"), &scripts, options).await.unwrap();
+
+    let scores: Vec<_> = results.iter().map(|it| it.result.usable_score()).collect();
+    assert_eq!(scores, [Some(score(0.3)), None, Some(score(0.7))]);
+    assert_eq!(scripts, before, "what is judged is not changed");
+}
+
+/// REQ-EX-030, REQ-EX-032
+#[tokio::test]
+async fn an_evaluator_scores_scripts_for_its_own_task() {
+    let world = World::new("K=1");
+    let run = world.open();
+    let ctx = run.ctx().scope("here");
+    let evaluator: &dyn ScoreFunction =
+        &Evaluator { options: EvalOptions::validation(&world.config), ctx };
+    let result = evaluator.score(&solution(0.3), &world.task).await.unwrap();
+    assert_eq!(result.score, Some(score(0.3)));
+
+    let other = TaskDescription { competition_id: "other".to_owned(), ..world.task.clone() };
+    let error = evaluator.score(&solution(0.3), &other).await.unwrap_err();
+    assert!(matches!(error, Error::Precondition(_)), "{error}");
+}
+
+/// REQ-EX-023
+#[tokio::test]
+async fn only_a_usable_score_that_is_strictly_better_is_better() {
+    let better = async |content: &str, old: f64| {
+        let world = World::new("K=1");
+        let run = world.open();
+        let options = EvalOptions::validation(&world.config);
+        let script = with_content(content);
+        let ran = evaluate_solution(&run.ctx().scope("here"), &script, options).await;
+        let result = ran.unwrap().result;
+        is_better_solution(&result, score(old), MetricDirection::Maximize)
+    };
+    assert!(better(&script(0.9), 0.8).await);
+    assert!(!better(&script(0.9), 0.9).await);
+    assert!(!better("print('no score')", 0.1).await);
 }
