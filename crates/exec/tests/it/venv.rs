@@ -1,8 +1,6 @@
 //! Real environments, made by a real Python. They need a package index, which not every machine
 //! can reach: the tests say so and pass.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
-
 use std::io::Write;
 use std::sync::Mutex;
 
