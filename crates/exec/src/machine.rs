@@ -244,6 +244,19 @@ pub(crate) async fn folders_of(python: &Utf8Path) -> Result<Vec<Utf8PathBuf>, Ex
     Ok(folders)
 }
 
+/// Runs a program of ours with `python`, as whoever started us and without a sandbox, and gives what
+/// it prints.
+pub async fn run_program(
+    python: &Utf8Path,
+    program: &str,
+    arguments: &[&str],
+) -> Result<String, ExecError> {
+    let mut command = Command::new(python);
+    command.args(["-c", program]).args(arguments).current_dir("/");
+    let failed = |reason| ExecError::NotRun { reason };
+    answer(&mut command, ANSWER).await.map_err(failed)
+}
+
 /// Normalised names, each once, sorted, and no more than fit.
 fn listed(found: Vec<Package>) -> Vec<Package> {
     let mut packages: Vec<Package> = found

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod list;
 pub(crate) mod resume;
@@ -25,6 +26,7 @@ pub(crate) enum Command {
     Show(show::Arguments),
     Stop(stop::Arguments),
     Doctor(doctor::Arguments),
+    Demo(demo::Arguments),
 }
 
 /// Prints what a command gives.

@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Command::Show(arguments) => command::show::run(&arguments),
         Command::Stop(arguments) => command::stop::run(&arguments),
         Command::Doctor(arguments) => command::doctor::run(arguments),
+        Command::Demo(arguments) => command::demo::run(arguments),
     };
     ended.unwrap_or_else(|failure| failure.report())
 }

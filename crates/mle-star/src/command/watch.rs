@@ -12,6 +12,7 @@ use mle_star::pipeline::complete;
 use mle_star::{FinalResult, Progress, RunError};
 use mle_star_search::Run;
 use mle_star_search::event::Record;
+use mle_star_search::models::best_of;
 use mle_star_search::rundir::RunDir;
 use mle_star_search::step::Request;
 use mle_star_view::{Detail, plain};
@@ -205,6 +206,7 @@ fn conclude(run: &Run, result: &FinalResult) {
     if let Some(why) = &result.phase_status.cut_short {
         lines.push(format!("ended early: {}", plain(why)));
     }
+    lines.push(format!("scores: {}", phases(result)));
     let score = result.final_solution.score.map_or_else(|| "none".to_owned(), |it| it.to_string());
     lines.push(format!("validation score: {score}"));
     lines.push(match result.submission_path.as_str() {
@@ -213,6 +215,21 @@ fn conclude(run: &Run, result: &FinalResult) {
     });
     lines.push(format!("result: {}", run.dir().result()));
     writeln!(anstream::stdout(), "{}", lines.join("\n")).ok();
+}
+
+/// The best score after each phase.
+fn phases(result: &FinalResult) -> String {
+    let direction = result.task.metric_direction;
+    let paths = result.phase2_results.iter().map(|path| path.best_score);
+    let refined = paths.reduce(|best, next| best_of(Some(best), next, direction));
+    let ensemble = result.phase3.as_ref().map(|phase3| phase3.best_ensemble_score);
+    let phases = [
+        ("initial", Some(result.phase1.initial_score)),
+        ("refined", refined),
+        ("ensemble", ensemble),
+    ];
+    let known = phases.into_iter().filter_map(|(name, score)| Some(format!("{name} {}", score?)));
+    known.collect::<Vec<_>>().join(", ")
 }
 
 fn say(line: &str) {

@@ -103,7 +103,7 @@ impl Shop {
     pub(crate) fn plain(&self, text: &str) -> String {
         let mut text = text.replace(self.path().as_str(), "[FOLDER]");
         for (volatile, name) in [
-            (r#"(?s)"containment": \{.*?\n  \}"#, r#""containment": "[CONTAINMENT]""#),
+            (r#"(?s)"containment": \{.*?"cores": \d+\s*\}"#, r#""containment": "[CONTAINMENT]""#),
             (r"(?m)^(WARNING: )?sandbox: .*(\n  no .*)*", "[SANDBOX]"),
             (r"shop-\d{8}-\d{6}(-\d+)?", "[RUN]"),
             (r"/\S*/python\S*", "[PYTHON]"),
