@@ -71,6 +71,8 @@ fn help_says_what_there_is() {
       show    Look into a run: where it is, what happened, or what one step gave
       stop    End a run from elsewhere: what is in flight may finish, and `resume` goes on later
       doctor  Say what works here and what does not, and what to do about it
+      demo    See the whole pipeline work in a few minutes, on a task that comes with scikit-learn, with
+              the playbook: no key, no language model
       help    Print this message or the help of the given subcommand(s)
 
     Options:
@@ -219,6 +221,7 @@ fn a_run_says_what_it_finds_and_prints_where_the_result_is() {
     finalization ended · best 0.61
     [TIMES] · cost $0.03
     --- standard output
+    scores: initial 0.6, refined 0.61
     validation score: 0.61
     submission: [FOLDER]/runs/[RUN]/final/submission.csv
     result: [FOLDER]/runs/[RUN]/result.json
@@ -230,6 +233,7 @@ fn a_quiet_run_prints_only_the_outcome() {
     let shop = Shop::new();
     assert_snapshot!(output(&shop, shop.run(SMALL).arg("--quiet")), @"
     --- standard output
+    scores: initial 0.6, refined 0.61
     validation score: 0.61
     submission: [FOLDER]/runs/[RUN]/final/submission.csv
     result: [FOLDER]/runs/[RUN]/result.json

@@ -210,6 +210,7 @@ fn stop_finalize_ends_a_run_with_a_submission() {
     assert_eq!(ended.status.code(), Some(3), "{said}");
     assert_snapshot!(shop.plain(&said), @"
     ended early: the end was asked for
+    scores: initial 0.51, refined 0.51
     validation score: 0.51
     submission: [FOLDER]/runs/[RUN]/final/submission.csv
     result: [FOLDER]/runs/[RUN]/result.json
@@ -297,6 +298,7 @@ fn a_run_whose_budget_is_spent_ends_with_what_it_has() {
     assert_snapshot!(first, @"
     note: the submission is the early one, of the initial solution (score 0.6)
     ended early: the budget is spent
+    scores: initial 0.6, refined 0.61
     validation score: 0.61
     submission: [FOLDER]/runs/[RUN]/final/submission.csv
     result: [FOLDER]/runs/[RUN]/result.json
@@ -307,6 +309,7 @@ fn a_run_whose_budget_is_spent_ends_with_what_it_has() {
 
     let second = said(&shop, &mut resume(&shop, "max_budget_usd=5"));
     assert_snapshot!(second, @"
+    scores: initial 0.6, refined 0.613
     validation score: 0.613
     submission: [FOLDER]/runs/[RUN]/final/submission.csv
     result: [FOLDER]/runs/[RUN]/result.json
