@@ -7,9 +7,16 @@ use std::str::FromStr;
 use camino::{Utf8Path, Utf8PathBuf};
 use mle_star_agent::scripted::ScriptError;
 use mle_star_agent::{Agent, AgentError, Reply, Scripted};
+use mle_star_exec::machine::Package;
 use mle_star_journal::JournalError;
+use mle_star_playbook::{Options, Playbook, ShapeError};
+use mle_star_profile::DataProfile;
 use mle_star_search::event::{Output, Record};
+use mle_star_search::models::{PipelineConfig, TaskDescription};
 use mle_star_search::rundir::RunDir;
+
+/// How the playbook is shown: nobody is to take it for a model. It is also read back.
+const PLAYBOOK: &str = "playbook (no LLM)";
 
 /// A choice of agents, as `--agents` spells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +43,9 @@ pub enum AgentsError {
     /// They are not part of this version.
     #[error("the agents `{0}` are not part of this version yet")]
     NotYet(Agents),
+    /// The playbook has nothing to say about the data.
+    #[error(transparent)]
+    Playbook(#[from] ShapeError),
     /// The file of replies cannot be used.
     #[error(transparent)]
     Script(#[from] ScriptError),
@@ -49,12 +59,25 @@ pub enum AgentsError {
     },
 }
 
+/// What agents may want to know about a run before it begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Briefing<'a> {
+    /// Whether there is a key for Claude.
+    pub(crate) has_key: bool,
+    pub(crate) task: &'a TaskDescription,
+    pub(crate) config: &'a PipelineConfig,
+    pub(crate) data: &'a DataProfile,
+    /// The installed packages; none before it is known which Python will be used.
+    pub(crate) packages: &'a [Package],
+}
+
 impl Agents {
-    /// Opens them. `has_key` says whether there is a key for Claude.
-    pub(crate) fn open(&self, has_key: bool) -> Result<Box<dyn Agent>, AgentsError> {
+    /// Opens them.
+    pub(crate) fn open(&self, briefing: &Briefing<'_>) -> Result<Box<dyn Agent>, AgentsError> {
         match self {
-            Self::Claude if !has_key => Err(AgentsError::NoKey),
-            Self::Claude | Self::Playbook => Err(AgentsError::NotYet(self.clone())),
+            Self::Claude if !briefing.has_key => Err(AgentsError::NoKey),
+            Self::Claude => Err(AgentsError::NotYet(self.clone())),
+            Self::Playbook => Ok(Box::new(playbook(briefing)?)),
             Self::Scripted(file) => Ok(Box::new(Scripted::from_file(file)?)),
             Self::Replay(run) => Ok(Box::new(replay(run)?)),
         }
@@ -78,7 +101,7 @@ impl FromStr for Agents {
     fn from_str(text: &str) -> Result<Self, AgentsError> {
         match text.split_once(':') {
             None if text == "claude" => Ok(Self::Claude),
-            None if text == "playbook" => Ok(Self::Playbook),
+            None if text == "playbook" || text == PLAYBOOK => Ok(Self::Playbook),
             Some(("scripted", file)) if !file.is_empty() => Ok(Self::Scripted(file.into())),
             Some(("replay", run)) if !run.is_empty() => Ok(Self::Replay(run.into())),
             _ => Err(AgentsError::Unknown(text.to_owned())),
@@ -90,11 +113,18 @@ impl fmt::Display for Agents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Claude => f.write_str("claude"),
-            Self::Playbook => f.write_str("playbook"),
+            Self::Playbook => f.write_str(PLAYBOOK),
             Self::Scripted(file) => write!(f, "scripted:{file}"),
             Self::Replay(run) => write!(f, "replay:{run}"),
         }
     }
+}
+
+fn playbook(briefing: &Briefing<'_>) -> Result<Playbook, ShapeError> {
+    let packages: Vec<String> = briefing.packages.iter().map(|it| it.name.clone()).collect();
+    let subsample_limit = briefing.config.subsample_limit as u64;
+    let options = Options { subsample_limit, ..Options::default() };
+    Playbook::new(briefing.task, briefing.data, &packages, options)
 }
 
 /// An agent that gives the replies of another run.

@@ -19,7 +19,7 @@ use mle_star_search::{Error, OnChange, PipelineError, Ports, Run};
 use mle_star_view::shell_word;
 use serde::Serialize;
 
-use crate::agents::{Agents, AgentsError};
+use crate::agents::{Agents, AgentsError, Briefing};
 use crate::clock::SystemClock;
 use crate::executor::{self, Purpose};
 use crate::python::{self, IfAbsent, Progress};
@@ -251,8 +251,12 @@ impl Pipeline {
         let manifest = Manifest::of(&task.data_dir)?;
 
         let agents = agents.absolute();
-        let agent = agents.open(has_key())?;
+        let has_key = has_key();
+        let briefing =
+            Briefing { has_key, task: &task, config: &config, data: &data, packages: &[] };
+        agents.open(&briefing)?; // what is wrong is said before minutes are spent on packages
         let machine = python::machine(python, &task.packages, &progress, if_absent).await?;
+        let agent = agents.open(&Briefing { packages: &machine.packages, ..briefing })?;
         let purpose = Purpose {
             task: &task,
             config: &config,
@@ -324,13 +328,19 @@ impl Resume {
             Some(agents) => agents.absolute(),
             None => header.agents.parse()?,
         };
-        let agent = agents.open(has_key())?;
         if !python::is_usable(Utf8Path::new(&header.machine.python)) {
             // The run directory came from another machine, or the cache was emptied.
             let packages = &header.task.packages;
             header.machine =
                 python::machine(None, packages, &self.progress, IfAbsent::Make).await?;
         }
+        let agent = agents.open(&Briefing {
+            has_key: has_key(),
+            task: &header.task,
+            config: &header.config,
+            data: &header.data,
+            packages: &header.machine.packages,
+        })?;
         header.sandbox = self.sandbox.unwrap_or(header.sandbox);
         let purpose = Purpose {
             task: &header.task,
@@ -473,9 +483,14 @@ impl RunError {
             }
             Self::Machine(_) => Some("`mle-star doctor` says what works here".to_owned()),
             Self::Agents(AgentsError::NoKey) => {
-                Some("set it, or use --agents scripted:<file>".to_owned())
+                Some("set it, or use --agents playbook, which needs no key".to_owned())
             }
-            Self::Agents(AgentsError::NotYet(_)) => Some("use --agents scripted:<file>".to_owned()),
+            Self::Agents(AgentsError::NotYet(_)) => Some("use --agents playbook".to_owned()),
+            Self::Agents(AgentsError::Playbook(_)) => Some(
+                "the playbook wants train.csv, test.csv and, best, sample_submission.csv in \
+                 `data_dir`"
+                    .to_owned(),
+            ),
             Self::Agents(AgentsError::Unknown(_)) => {
                 Some("agents are claude, playbook, scripted:<file> or replay:<run>".to_owned())
             }

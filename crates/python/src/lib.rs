@@ -3,7 +3,8 @@
 //! Agents write Python scripts; before a script is run, these functions answer the questions that
 //! need no interpreter: does it parse ([`check_syntax`]), would it end the process early
 //! ([`exit_calls`]), does it swallow its own errors ([`error_masking`]), is a reply a program at
-//! all ([`is_plausible_program`]), and which pieces is a script made of ([`blocks`]).
+//! all ([`is_plausible_program`]), and which pieces is a script made of ([`blocks`]). For other
+//! questions there is the syntax tree ([`tree()`]).
 //!
 //! Reading order: `lexical` (strings, brackets, indentation), `reading` (the one way from text to
 //! syntax tree), `syntax` (what the tree must not hold), then one module per question.
@@ -46,6 +47,7 @@ mod lexical;
 mod program;
 mod reading;
 mod syntax;
+mod tree;
 
 pub use blocks::{Block, BlockKind, blocks};
 pub use excepts::error_masking;
@@ -53,3 +55,4 @@ pub use exits::{ExitCall, exit_calls};
 pub use program::{dedent, is_plausible_program};
 pub use reading::MAX_SOURCE_BYTES;
 pub use syntax::{SyntaxError, check_syntax};
+pub use tree::tree;

@@ -391,12 +391,12 @@ fn agents_that_cannot_be_had() {
     ");
     assert_snapshot!(with("claude"), @"
     error: the environment variable `ANTHROPIC_API_KEY` is not set
-    hint: set it, or use --agents scripted:<file>
+    hint: set it, or use --agents playbook, which needs no key
     exit code: 2
     ");
     assert_snapshot!(with("playbook"), @"
-    error: the agents `playbook` are not part of this version yet
-    hint: use --agents scripted:<file>
+    error: 2 training rows with a target are too few: at least 10 are needed
+    hint: the playbook wants train.csv, test.csv and, best, sample_submission.csv in `data_dir`
     exit code: 2
     ");
     assert_snapshot!(with("scripted:nothing.yaml"), @"

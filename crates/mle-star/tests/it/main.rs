@@ -8,6 +8,7 @@ mod containment;
 mod kill;
 mod library;
 mod limits;
+mod playbook;
 mod python;
 mod requirements;
 mod shop;

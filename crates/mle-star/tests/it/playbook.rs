@@ -1,0 +1,171 @@
+//! Whole runs with the playbook: no key, no replies from a file, real packages.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use mle_star::models::{ConfigLayer, DataModality, MetricDirection, TaskType};
+use mle_star::pipeline::Resume;
+use mle_star::task_file::{TaskOptions, read_task};
+use mle_star::{Agents, FinalResult, Pipeline, TaskDescription};
+use mle_star_exec::venv;
+use mle_star_search::event::{Event, Header, Record};
+use tokio::sync::Mutex;
+
+use crate::shop::{Shop, records, skipped};
+
+/// Two models, one refinement on each of two paths, one ensemble.
+const WHOLE: &str = "M=2 T=1 K=1 L=2 R=1";
+/// One model and one refinement.
+const SMALLEST: &str = "M=1 T=1 K=1 L=1 R=1";
+
+/// Each of these uses all cores; one after the other they are no slower.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+
+/// A Python with the standard packages.
+async fn python() -> Option<Utf8PathBuf> {
+    match venv::provide_standard(Utf8Path::new(env!("CARGO_TARGET_TMPDIR")), &|_| ()).await {
+        Ok(python) => Some(python),
+        Err(error) => {
+            skipped(&format!("there are no libraries: {error}"));
+            None
+        }
+    }
+}
+
+/// Runs `task` with the playbook, in the folder of `shop`.
+async fn run(
+    shop: &Shop,
+    task: TaskDescription,
+    settings: &str,
+    python: Utf8PathBuf,
+) -> FinalResult {
+    let _others = ONE_AT_A_TIME.lock().await;
+    let settings = ConfigLayer::from_pairs(settings.split_whitespace()).unwrap();
+    Pipeline::new(task)
+        .python(Some(python))
+        .supervisor(env!("CARGO_BIN_EXE_mle-star"))
+        .settings(settings)
+        .agents(Agents::Playbook)
+        .runs(shop.path().join("runs"))
+        .run()
+        .await
+        .unwrap()
+}
+
+/// A table of houses: size, age, town, door code, and what follows from them.
+fn houses(rows: std::ops::Range<usize>, target: Option<fn(f64) -> String>) -> String {
+    let mut text = String::from("id,size,age,town,door");
+    text.push_str(if target.is_some() { ",answer\n" } else { "\n" });
+    for row in rows {
+        // Numbers that look random enough, and are the same every time.
+        let noise = |salt: usize| ((row * 7919 + salt * 104_729) % 1009) as f64 / 1009.0;
+        let (size, age) = (40.0 + 160.0 * noise(1), 80.0 * noise(2));
+        let town = match noise(3) {
+            share if share < 0.3 => "north",
+            share if share < 0.6 => "south",
+            _ => "west",
+        };
+        let side = if noise(4) < 0.5 { "A" } else { "B" };
+        let gap = if noise(5) < 0.1 { String::new() } else { format!("{age:.1}") };
+        let worth = size * if town == "west" { 2.0 } else { 1.0 } - age
+            + if side == "A" { 40.0 } else { 0.0 }
+            + 20.0 * noise(6);
+        let mut line = vec![row.to_string(), format!("{size:.2}"), gap, town.to_owned()];
+        line.push(format!("{side}/{}/{}", row % 60, row % 4));
+        line.extend(target.map(|target| target(worth)));
+        text.push_str(&line.join(","));
+        text.push('\n');
+    }
+    text
+}
+
+fn task(shop: &Shop, metric: &str, direction: MetricDirection) -> TaskDescription {
+    let task = TaskDescription::new(
+        "houses",
+        TaskType::Tabular,
+        DataModality::Tabular,
+        metric,
+        direction,
+        "Predict the answer for each house.",
+    );
+    TaskDescription { data_dir: shop.path().join("houses"), ..task.unwrap() }
+}
+
+/// The identifiers and answers of the submission.
+fn submission(result: &FinalResult) -> Vec<(String, String)> {
+    let text = fs_err::read_to_string(&result.submission_path).unwrap();
+    let lines = text.lines().map(|line| line.split_once(',').unwrap());
+    lines.map(|(id, answer)| (id.to_owned(), answer.to_owned())).collect()
+}
+
+fn failures(run: &Utf8Path) -> Vec<String> {
+    let warnings = records(run).into_iter().filter_map(|record| match record {
+        Record::Happened { event: Event::Warned { message }, .. } => Some(message),
+        _ => None,
+    });
+    warnings.collect()
+}
+
+#[tokio::test]
+async fn a_yes_or_no_question_is_answered_from_data_to_submission() {
+    let Some(python) = python().await else { return };
+    let shop = Shop::new();
+    let rich = |worth: f64| u8::from(worth > 130.0).to_string();
+    shop.write("houses/train.csv", &houses(0..300, Some(rich)));
+    shop.write("houses/test.csv", &houses(300..400, None));
+    let task = task(&shop, "accuracy", MetricDirection::Maximize);
+    let result = run(&shop, task, WHOLE, python).await;
+
+    assert_eq!(failures(&shop.only_run()), [""; 0]);
+    assert!(f64::from(result.final_solution.score.unwrap()) > 0.85);
+    assert!(result.phase3.as_ref().unwrap().ensemble_scores.iter().all(Option::is_some));
+    let rows = submission(&result);
+    assert_eq!(rows[0], ("id".to_owned(), "answer".to_owned()));
+    assert_eq!(rows.len(), 101);
+    assert!(rows.iter().skip(1).zip(300..).all(|((id, _), row)| *id == row.to_string()));
+    assert!(rows.iter().skip(1).all(|(_, answer)| answer == "0" || answer == "1"));
+
+    // The agents are named wherever the run is shown, and it can be taken up again.
+    let Some(Record::Opened { header: Header { agents, .. }, .. }) =
+        records(&shop.only_run()).into_iter().next()
+    else {
+        panic!("the journal has no header")
+    };
+    assert_eq!(agents, "playbook (no LLM)");
+    let mut again = Resume::new(shop.only_run());
+    again.supervisor = Some(env!("CARGO_BIN_EXE_mle-star").into());
+    again.open().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_number_is_predicted_from_data_in_an_odd_form() {
+    let Some(python) = python().await else { return };
+    let shop = Shop::new();
+    let price = |worth: f64| format!("{worth:.3}");
+    let train = houses(0..300, Some(price)).replace(',', ";");
+    let test = houses(300..400, None);
+    shop.write("houses/train.csv", &format!("\u{feff}{train}"));
+    shop.write("houses/test.csv", &test);
+    let sample = (300..400).map(|row| format!("{row},0\n")).collect::<String>();
+    shop.write("houses/sample_submission.csv", &format!("id,answer\n{sample}"));
+    let task = task(&shop, "rmse", MetricDirection::Minimize);
+    let result = run(&shop, task, SMALLEST, python).await;
+
+    assert_eq!(failures(&shop.only_run()), [""; 0]);
+    // The answers have a standard deviation of about 90, and noise of about 6.
+    assert!(f64::from(result.final_solution.score.unwrap()) < 30.0);
+    assert_eq!(submission(&result).len(), 101);
+}
+
+#[tokio::test]
+async fn a_known_task_is_solved() {
+    let folder =
+        Utf8Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/titanic"));
+    if !folder.is_dir() {
+        return skipped(&format!("there is no `{folder}`"));
+    }
+    let Some(python) = python().await else { return };
+    let shop = Shop::new();
+    let task = read_task(folder, &TaskOptions::default()).unwrap();
+    let result = run(&shop, task, SMALLEST, python).await;
+    assert!(f64::from(result.final_solution.score.unwrap()) > 0.78);
+    assert_eq!(submission(&result).len(), 224);
+}

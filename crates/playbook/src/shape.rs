@@ -1,0 +1,420 @@
+//! What the data is: which files to train on and to predict for, what the target is, and what each
+//! column is good for.
+//!
+//! In reading order: `table` reads the beginning of a file, `columns` says what a column is good
+//! for, `metric` knows the metrics, and [`Shape::of`] puts it together. Everything follows from
+//! what the data shows. Names count only where they are a convention of the whole field: `train`
+//! in a file's name, `id` at the end of a column's.
+
+mod columns;
+mod metric;
+mod table;
+mod tables;
+
+use std::collections::HashSet;
+use std::fmt;
+
+use mle_star_profile::DataProfile;
+use mle_star_search::models::{DataModality, TaskDescription, TaskType};
+
+use columns::{Use, is_code, is_name_of_identifier, parts, usage};
+pub(crate) use table::Encoding;
+use table::{Column, Table, number};
+use tables::{Tables, targets};
+
+/// Fewer rows than this cannot be divided for validation.
+const MIN_ROWS: usize = 10;
+/// A column with this many words on average is prose rather than a name.
+const ABOUT_TEXT: f64 = 8.0;
+/// Files that are looked at.
+const MAX_TABLES: usize = 12;
+
+/// What the data of a task is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shape {
+    pub(crate) train: Source,
+    pub(crate) test: Source,
+    /// The sample submission.
+    pub(crate) sample: Option<Source>,
+    /// Other tables, which nobody knows how to use.
+    pub(crate) others: Vec<String>,
+    pub(crate) id: Option<String>,
+    /// Whether identifiers must be read as text to be written back as they were.
+    pub(crate) id_is_text: bool,
+    pub(crate) targets: Vec<String>,
+    pub(crate) kind: Kind,
+    pub(crate) metric: &'static str,
+    /// Whether the target is a whole number with gaps, which pandas reads as a fraction.
+    pub(crate) target_was_whole: bool,
+    /// How many values the target has, for one target that is a class; else 0.
+    pub(crate) classes: u64,
+    /// Training rows, roughly where the file is large.
+    pub(crate) rows: u64,
+    pub(crate) numeric: Vec<String>,
+    pub(crate) categorical: Vec<String>,
+    pub(crate) text: Vec<String>,
+    pub(crate) dates: Vec<String>,
+    pub(crate) codes: Vec<String>,
+    /// What keeps rows together that must not be divided by validation.
+    pub(crate) group: Option<Group>,
+    /// Whether words are the main thing, rather than one column among others.
+    pub(crate) is_about_text: bool,
+    /// A date column, if the test rows are later than the training rows.
+    pub(crate) time: Option<String>,
+}
+
+/// A table as a script reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Source {
+    pub(crate) path: String,
+    pub(crate) delimiter: char,
+    pub(crate) encoding: Encoding,
+}
+
+/// What is predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// One of two classes.
+    Binary,
+    /// One of several classes.
+    Multiclass,
+    /// Several yes or no answers.
+    Multilabel,
+    /// A number.
+    Regression,
+}
+
+/// Rows that belong together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// Those with the same value in this column.
+    Column(String),
+    /// Those with the same first part of a code in this column.
+    FirstPart(String),
+}
+
+/// Why the playbook has nothing to say about some data.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ShapeError {
+    /// It knows tables and text only.
+    #[error("the playbook knows tables and text, not {0}")]
+    Modality(&'static str),
+    /// It cannot compute the metric.
+    #[error("the playbook does not know the metric `{0}`; it knows {known}", known = metric::KNOWN)]
+    Metric(String),
+    /// No table to train on.
+    #[error("there is no training table in the data folder (a .csv, .tsv or .csv.gz file)")]
+    NoTrain,
+    /// No table to predict for.
+    #[error("there is no test table beside `{train}`")]
+    NoTest {
+        /// The training table.
+        train: String,
+    },
+    /// No column that could be the target.
+    #[error("the target cannot be told: no column of `{train}` is missing in `{test}`")]
+    NoTarget {
+        /// The training table.
+        train: String,
+        /// The test table.
+        test: String,
+    },
+    /// Nothing to learn from.
+    #[error("the target `{target}` has one value only: there is nothing to learn")]
+    OneValue {
+        /// The target.
+        target: String,
+    },
+    /// Too little to learn from.
+    #[error("{rows} training rows with a target are too few: at least {MIN_ROWS} are needed")]
+    TooFewRows {
+        /// How many there are.
+        rows: usize,
+    },
+    /// A number is wanted where there are words.
+    #[error("the target `{target}` is to be a number, but has values such as `{value}`")]
+    NotANumber {
+        /// The target.
+        target: String,
+        /// One of its values.
+        value: String,
+    },
+    /// Several targets that are not all yes or no.
+    #[error("several targets must each be 0 or 1: `{target}` is not")]
+    SeveralTargets {
+        /// The first that is not.
+        target: String,
+    },
+    /// Nothing to learn from.
+    #[error("no column of `{train}` could be used to predict the target")]
+    NoColumns {
+        /// The training table.
+        train: String,
+    },
+}
+
+impl Shape {
+    /// Looks at the data of `task`.
+    pub fn of(task: &TaskDescription, profile: &DataProfile) -> Result<Self, ShapeError> {
+        match task.data_modality {
+            DataModality::Image => return Err(ShapeError::Modality("images")),
+            DataModality::Audio => return Err(ShapeError::Modality("sound")),
+            DataModality::Tabular | DataModality::Text | DataModality::Mixed => {}
+        }
+        let metric = metric::canonical(&task.evaluation_metric)
+            .ok_or_else(|| ShapeError::Metric(task.evaluation_metric.clone()))?;
+        let Tables { train, test, sample, others } = Tables::find(&task.data_dir, profile)?;
+        let targets = targets(&train, &test, sample.as_ref(), &task.description)?;
+        let labelled = labelled_rows(&train, &targets);
+        if labelled < MIN_ROWS && train.complete {
+            return Err(ShapeError::TooFewRows { rows: labelled });
+        }
+        let kind = kind(task, metric, &train, &targets)?;
+        let metric = match (metric, kind) {
+            ("f1", Kind::Multiclass) => "f1_macro",
+            ("log_loss", Kind::Multiclass) => "multiclass_log_loss",
+            ("multiclass_log_loss", Kind::Binary) => "log_loss",
+            ("roc_auc", Kind::Multilabel) => "mean_columnwise_roc_auc",
+            ("mean_columnwise_roc_auc", Kind::Binary) => "roc_auc",
+            (metric, _) => metric,
+        };
+        let id = identifier(&train, &test, sample.as_ref());
+        let mut shape = Self {
+            train: Source::of(&train),
+            test: Source::of(&test),
+            sample: sample.as_ref().map(Source::of),
+            others,
+            id_is_text: id.as_deref().and_then(|id| test.column(id)).is_some_and(is_worded),
+            targets,
+            kind,
+            metric,
+            classes: 0,
+            target_was_whole: false,
+            rows: rows(&train, profile),
+            numeric: Vec::new(),
+            categorical: Vec::new(),
+            text: Vec::new(),
+            dates: Vec::new(),
+            codes: Vec::new(),
+            group: None,
+            time: None,
+            is_about_text: false,
+            id,
+        };
+        shape.sort_columns(&train, &test);
+        if shape.columns().next().is_none() {
+            return Err(ShapeError::NoColumns { train: train.path });
+        }
+        if let (Kind::Binary | Kind::Multiclass, Some(target)) = (kind, shape.targets.first())
+            && let Some(column) = train.column(target)
+        {
+            shape.classes = column.distinct().len() as u64;
+            shape.target_was_whole = column.values.iter().any(Option::is_none)
+                && column.present().all(|value| value.parse::<i64>().is_ok());
+        }
+        shape.is_about_text = !shape.text.is_empty()
+            && (task.data_modality == DataModality::Text
+                || shape.text.iter().any(|name| words(&train, name) >= ABOUT_TEXT));
+        shape.group = group(&shape, &train, &test);
+        shape.time = shape.dates.iter().find(|name| is_later(name, &train, &test)).cloned();
+        Ok(shape)
+    }
+
+    /// All columns that are used.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &String> {
+        let Self { numeric, categorical, text, dates, codes, .. } = self;
+        numeric.iter().chain(categorical).chain(text).chain(dates).chain(codes)
+    }
+
+    /// Whether there is a column of a kind that front matter names.
+    pub(crate) fn has_columns(&self, kind: &str) -> bool {
+        !match kind {
+            "numeric" => &self.numeric,
+            "categorical" => &self.categorical,
+            "text" => &self.text,
+            "dates" => &self.dates,
+            "codes" => &self.codes,
+            _ => return false,
+        }
+        .is_empty()
+    }
+
+    fn sort_columns(&mut self, train: &Table, test: &Table) {
+        for column in &train.columns {
+            let name = &column.name;
+            let Some(tested) = test.column(name) else { continue };
+            if self.targets.contains(name) {
+                continue;
+            }
+            if self.id.as_ref() == Some(name) {
+                if !column.is_number() && is_code(column) {
+                    self.codes.push(name.clone());
+                }
+                continue;
+            }
+            let mut found = usage(column);
+            if found == Use::Numeric && tested.present().any(|value| number(value).is_none()) {
+                // Read as numbers, one word in the test rows would stop the script.
+                found = Use::Categorical;
+            }
+            match found {
+                Use::Numeric => self.numeric.push(name.clone()),
+                Use::Categorical => self.categorical.push(name.clone()),
+                Use::Text => self.text.push(name.clone()),
+                Use::Date => self.dates.push(name.clone()),
+                Use::Code => self.codes.push(name.clone()),
+                Use::Nothing => {}
+            }
+        }
+    }
+}
+
+impl Source {
+    fn of(table: &Table) -> Self {
+        Self { path: table.path.clone(), delimiter: table.delimiter, encoding: table.encoding }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Binary => "binary",
+            Self::Multiclass => "multiclass",
+            Self::Multilabel => "multilabel",
+            Self::Regression => "regression",
+        })
+    }
+}
+
+fn labelled_rows(train: &Table, targets: &[String]) -> usize {
+    let columns: Vec<&Column> = targets.iter().filter_map(|name| train.column(name)).collect();
+    (0..train.rows)
+        .filter(|row| columns.iter().all(|it| it.values.get(*row).is_some_and(Option::is_some)))
+        .count()
+}
+
+fn kind(
+    task: &TaskDescription,
+    metric: &str,
+    train: &Table,
+    targets: &[String],
+) -> Result<Kind, ShapeError> {
+    let columns: Vec<&Column> = targets.iter().filter_map(|name| train.column(name)).collect();
+    for column in &columns {
+        if column.distinct().len() < 2 && train.complete && columns.len() == 1 {
+            return Err(ShapeError::OneValue { target: column.name.clone() });
+        }
+    }
+    if columns.len() > 1 {
+        let binary = |column: &&&Column| {
+            column.distinct().iter().all(|it| number(it).is_some_and(|it| it == 0.0 || it == 1.0))
+        };
+        return match columns.iter().find(|column| !binary(column)) {
+            Some(column) => Err(ShapeError::SeveralTargets { target: column.name.clone() }),
+            None => Ok(Kind::Multilabel),
+        };
+    }
+    let Some(target) = columns.first() else { return Ok(Kind::Regression) };
+    let numbers = target.is_number();
+    let classes = || if target.distinct().len() == 2 { Kind::Binary } else { Kind::Multiclass };
+    let wanted = match task.task_type {
+        _ if metric::is_of_numbers(metric) => Kind::Regression,
+        _ if metric == "qwk" && numbers => Kind::Regression,
+        _ if metric == "qwk" => classes(),
+        // All other metrics are about classes, whatever the task is called.
+        TaskType::Classification
+        | TaskType::TextClassification
+        | TaskType::ImageClassification
+        | TaskType::AudioClassification
+        | TaskType::Regression
+        | TaskType::ImageToImage
+        | TaskType::SequenceToSequence
+        | TaskType::Tabular => classes(),
+    };
+    match target.present().find(|value| number(value).is_none()) {
+        Some(value) if wanted == Kind::Regression => Err(ShapeError::NotANumber {
+            target: target.name.clone(),
+            value: value.chars().take(40).collect(),
+        }),
+        Some(_) | None => Ok(wanted),
+    }
+}
+
+/// The column that names the rows of a submission.
+fn identifier(train: &Table, test: &Table, sample: Option<&Table>) -> Option<String> {
+    let unique = |name: &str| test.column(name).is_some_and(Column::is_unique);
+    if let Some(sample) = sample {
+        let names = sample.columns.iter().map(|column| column.name.as_str());
+        return names.into_iter().find(|name| test.has(name)).map(str::to_owned);
+    }
+    let mut names = test.columns.iter().map(|column| column.name.as_str());
+    names
+        .find(|name| is_name_of_identifier(name) && train.has(name) && unique(name))
+        .map(str::to_owned)
+}
+
+/// Whether some value of an identifier is no plain whole number.
+fn is_worded(column: &Column) -> bool {
+    column.present().any(|value| value.parse::<i64>().ok().is_none_or(|it| it.to_string() != value))
+}
+
+fn rows(train: &Table, profile: &DataProfile) -> u64 {
+    let profiled = profile.files.iter().find(|file| file.path == train.path);
+    let counted = profiled.and_then(|file| file.table.as_ref()).map(|table| table.rows);
+    if train.complete { train.rows as u64 } else { counted.unwrap_or(0).max(train.rows as u64) }
+}
+
+/// How many words the values of a column have on average.
+fn words(table: &Table, name: &str) -> f64 {
+    let Some(column) = table.column(name) else { return 0.0 };
+    let words: usize = column.present().map(|value| value.split_whitespace().count()).sum();
+    words as f64 / column.present().count().max(1) as f64
+}
+
+/// What holds rows together: a value that repeats within the training rows, and of which the test
+/// rows have none. Then validation must hold out whole groups, as the test does.
+fn group(shape: &Shape, train: &Table, test: &Table) -> Option<Group> {
+    let first_part = |value: &str| parts(value).into_iter().next().unwrap_or_default();
+    let whole = |value: &str| value.to_owned();
+    let apart = |name: &str, key: &dyn Fn(&str) -> String| {
+        let (Some(train), Some(test)) = (train.column(name), test.column(name)) else {
+            return false;
+        };
+        let known: HashSet<String> = train.present().map(key).collect();
+        let tested: HashSet<String> = test.present().map(key).collect();
+        let rows = train.present().count();
+        let shared = tested.iter().filter(|value| known.contains(*value)).count();
+        // Few large groups or many small ones, but neither single rows nor a plain category.
+        known.len() >= 5
+            && known.len() * 2 <= rows
+            && tested.len() >= 3
+            && shared * 20 <= tested.len()
+    };
+    let named = shape.categorical.iter().find(|name| apart(name, &whole));
+    if let Some(name) = named {
+        return Some(Group::Column(name.clone()));
+    }
+    let identifiers = shape.numeric.iter().filter(|name| is_name_of_identifier(name));
+    let mut identifiers = identifiers.chain(&shape.codes);
+    if let Some(name) = identifiers.find(|name| apart(name, &whole)) {
+        return Some(Group::Column(name.clone()));
+    }
+    let mut codes = shape.codes.iter();
+    codes.find(|name| apart(name, &first_part)).map(|name| Group::FirstPart(name.clone()))
+}
+
+/// Whether the test rows come after the training rows, by a date that sorts as text.
+fn is_later(name: &str, train: &Table, test: &Table) -> bool {
+    let (Some(train), Some(test)) = (train.column(name), test.column(name)) else { return false };
+    let year_first = |value: &str| value.get(..4).is_some_and(|it| it.parse::<u32>().is_ok());
+    if !train.present().chain(test.present()).all(year_first) {
+        return false;
+    }
+    match (train.present().max(), test.present().min()) {
+        (Some(last), Some(first)) => first >= last,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

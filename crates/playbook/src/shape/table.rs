@@ -1,0 +1,254 @@
+//! Reads the beginning of a table: the same leniency as pandas, within bounds.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, BufReader, Read};
+
+use camino::Utf8Path;
+use csv::ByteRecord;
+
+/// Rows that are looked at.
+const MAX_ROWS: usize = 20_000;
+/// Cells that are looked at, so that wide tables take no more memory than long ones.
+const MAX_CELLS: usize = 1_500_000;
+const MAX_BYTES: u64 = 128 * 1024 * 1024;
+const SAMPLE_BYTES: u64 = 64 * 1024;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The beginning of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Table {
+    /// Where it is, relative to the data folder.
+    pub(crate) path: String,
+    pub(crate) delimiter: char,
+    pub(crate) encoding: Encoding,
+    pub(crate) columns: Vec<Column>,
+    /// How many rows were read.
+    pub(crate) rows: usize,
+    /// Whether those are all.
+    pub(crate) complete: bool,
+}
+
+/// How a table's bytes are text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Utf8,
+    /// With a byte order mark.
+    Utf8Marked,
+    /// Not UTF-8; every byte is a character.
+    Latin1,
+}
+
+/// One column, as far as it was read.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    /// One for each row; `None` where there is no value.
+    pub(crate) values: Vec<Option<String>>,
+}
+
+impl Table {
+    /// Reads `path` below `folder`; `None` if it is no table.
+    pub(crate) fn read(folder: &Utf8Path, path: &str) -> Option<Self> {
+        let file = fs_err::File::open(folder.join(path)).ok()?;
+        let lower = path.to_lowercase();
+        let plain = lower.strip_suffix(".gz");
+        let name = plain.unwrap_or(&lower);
+        if !["csv", "tsv", "txt", "tab"].iter().any(|it| name.ends_with(&format!(".{it}"))) {
+            return None;
+        }
+        let source: Box<dyn Read> = if plain.is_some() {
+            Box::new(flate2::read::MultiGzDecoder::new(BufReader::new(file)))
+        } else {
+            Box::new(file)
+        };
+        Self::read_from(source, path).ok().flatten()
+    }
+
+    pub(crate) fn read_from(source: impl Read, path: &str) -> io::Result<Option<Self>> {
+        let mut source = source.take(MAX_BYTES);
+        let mut sample = Vec::new();
+        source.by_ref().take(SAMPLE_BYTES).read_to_end(&mut sample)?;
+        let marked = sample.starts_with(BYTE_ORDER_MARK);
+        if marked {
+            sample.drain(..BYTE_ORDER_MARK.len());
+        }
+        if sample.is_empty() || sample.contains(&0) {
+            return Ok(None);
+        }
+        let delimiter = sniff(&sample, path);
+        let mut reader = csv::ReaderBuilder::new()
+            .delimiter(delimiter)
+            .has_headers(false)
+            .flexible(true)
+            .from_reader(sample.as_slice().chain(source));
+        let mut record = ByteRecord::new();
+        if !reader.read_byte_record(&mut record)? {
+            return Ok(None);
+        }
+        let mut utf8 = true;
+        let names = unique(record.iter().map(|cell| text(cell, &mut utf8)).collect());
+        let mut columns: Vec<Column> =
+            names.into_iter().map(|name| Column { name, values: Vec::new() }).collect();
+        let most = MAX_ROWS.min(MAX_CELLS / columns.len().max(1)).max(100);
+        let mut rows = 0;
+        let complete = loop {
+            if !reader.read_byte_record(&mut record)? {
+                break true;
+            }
+            if rows == most {
+                break false;
+            }
+            rows += 1;
+            for (position, column) in columns.iter_mut().enumerate() {
+                let value = record.get(position).map(|cell| text(cell, &mut utf8));
+                column.values.push(value.filter(|value| !is_missing(value)));
+            }
+        };
+        let encoding = match (utf8, marked) {
+            (false, _) => Encoding::Latin1,
+            (true, true) => Encoding::Utf8Marked,
+            (true, false) => Encoding::Utf8,
+        };
+        let delimiter = char::from(delimiter);
+        let path = path.to_owned();
+        Ok(Some(Self { path, delimiter, encoding, columns, rows, complete }))
+    }
+
+    pub(crate) fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.column(name).is_some()
+    }
+}
+
+impl Column {
+    /// The values that are there.
+    pub(crate) fn present(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().flatten().map(String::as_str)
+    }
+
+    pub(crate) fn distinct(&self) -> HashSet<&str> {
+        self.present().collect()
+    }
+
+    pub(crate) fn is_unique(&self) -> bool {
+        let mut seen = HashSet::new();
+        self.present().all(|value| seen.insert(value)) && self.values.iter().all(Option::is_some)
+    }
+
+    pub(crate) fn is_number(&self) -> bool {
+        self.present().next().is_some() && self.present().all(|value| number(value).is_some())
+    }
+}
+
+/// A number as pandas would read one.
+pub(crate) fn number(text: &str) -> Option<f64> {
+    let text = text.trim();
+    // Rust also knows `infinity` and `nan`, which as values of a column are words.
+    let plain = text.bytes().any(|it| it.is_ascii_digit());
+    text.parse().ok().filter(|number: &f64| plain && number.is_finite())
+}
+
+/// What pandas takes for a missing value.
+fn is_missing(text: &str) -> bool {
+    matches!(
+        text.trim(),
+        "" | "NA"
+            | "N/A"
+            | "n/a"
+            | "NaN"
+            | "nan"
+            | "-nan"
+            | "-NaN"
+            | "null"
+            | "NULL"
+            | "None"
+            | "<NA>"
+            | "#N/A"
+            | "#NA"
+            | "1.#IND"
+            | "1.#QNAN"
+    )
+}
+
+fn text(cell: &[u8], utf8: &mut bool) -> String {
+    match std::str::from_utf8(cell) {
+        Ok(text) => text.to_owned(),
+        Err(_) => {
+            *utf8 = false;
+            cell.iter().copied().map(char::from).collect()
+        }
+    }
+}
+
+/// Names as pandas gives them: a second `x` is `x.1`, a blank one `Unnamed: 3`.
+fn unique(names: Vec<String>) -> Vec<String> {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let named = names.into_iter().enumerate().map(|(position, name)| {
+        let name = if name.is_empty() { format!("Unnamed: {position}") } else { name };
+        let count = seen.entry(name.clone()).or_default();
+        *count += 1;
+        if *count == 1 { name } else { format!("{name}.{}", *count - 1) }
+    });
+    named.collect()
+}
+
+/// The delimiter that makes the most of the first rows.
+fn sniff(sample: &[u8], path: &str) -> u8 {
+    let mut candidates = [b',', b';', b'\t', b'|'];
+    if path.to_lowercase().contains(".tsv") || path.to_lowercase().contains(".tab") {
+        candidates = [b'\t', b',', b';', b'|'];
+    }
+    let cells = |delimiter: u8| {
+        let mut reader = csv::ReaderBuilder::new()
+            .delimiter(delimiter)
+            .has_headers(false)
+            .flexible(true)
+            .from_reader(sample);
+        let widths: Vec<usize> =
+            reader.byte_records().take(50).filter_map(|row| Some(row.ok()?.len())).collect();
+        let width = widths.first().copied().unwrap_or(0);
+        let even = widths.iter().filter(|it| **it == width).count();
+        if width < 2 { 0 } else { width * even }
+    };
+    let [mut best, others @ ..] = candidates;
+    for other in others {
+        if cells(other) > cells(best) {
+            best = other;
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &[u8]) -> Table {
+        Table::read_from(text, "a.csv").unwrap().unwrap()
+    }
+
+    #[test]
+    fn marks_delimiters_quotes_and_foreign_bytes_are_understood() {
+        let table = read("\u{feff}größe;b\n1;\"x\ny\"\n;2\n".as_bytes());
+        assert_eq!((table.delimiter, table.encoding), (';', Encoding::Utf8Marked));
+        let names: Vec<&str> = table.columns.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["größe", "b"]);
+        assert_eq!(table.columns[1].values, [Some("x\ny".to_owned()), Some("2".to_owned())]);
+        assert_eq!(table.columns[0].values, [Some("1".to_owned()), None]);
+
+        let table = read(b"a\tb\tb\n1\t\xe9\t3\n");
+        assert_eq!((table.delimiter, table.encoding), ('\t', Encoding::Latin1));
+        assert_eq!(table.columns[1].values, [Some("é".to_owned())]);
+        assert_eq!(table.columns[2].name, "b.1");
+    }
+
+    #[test]
+    fn a_table_of_one_column_is_a_table_and_binary_is_none() {
+        assert_eq!(read(b"price\n1.5\n2\n").rows, 2);
+        assert_eq!(Table::read_from(&b"\x00\x01"[..], "a.csv").unwrap(), None);
+        assert_eq!(Table::read_from(&b""[..], "a.csv").unwrap(), None);
+    }
+}

@@ -1,0 +1,19 @@
+import pandas as pd
+import numpy as np
+from sklearn.model_selection import train_test_split
+from sklearn.metrics import accuracy_score
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import KFold
+data = pd.read_csv("input/train.csv")
+target = data["price"].values
+features = data.drop(["price"], axis=1).select_dtypes("number")
+imputer = SimpleImputer(strategy="median")
+imputer.fit(features)
+filled = imputer.transform(features)
+errors = []
+for fit_rows, valid_rows in KFold(5, shuffle=True, random_state=0).split(filled):
+    forest = RandomForestRegressor(random_state=0)
+    forest.fit(filled[fit_rows], target[fit_rows])
+    errors.append(np.mean((forest.predict(filled[valid_rows]) - target[valid_rows]) ** 2))
+print(f"Final Validation Performance: {np.sqrt(np.mean(errors))}")
