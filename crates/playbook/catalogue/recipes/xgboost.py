@@ -12,7 +12,7 @@ from xgboost import XGBClassifier, XGBRegressor
 def model_xgboost(x, y, others, seed):
     x, others = tabular(x, others)
     settings = dict(
-        n_estimators=200 if KIND in ("multiclass", "multilabel") else 300,
+        n_estimators={"multiclass": 200, "multilabel": 120}.get(KIND, 300),
         learning_rate=0.05, max_depth=6, min_child_weight=3, subsample=0.8, colsample_bytree=0.6,
         reg_lambda=2.0, tree_method="hist", enable_categorical=True, random_state=seed,
     )
