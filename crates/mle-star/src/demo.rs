@@ -40,7 +40,7 @@ pub async fn prepare(
 /// Settings with which the demo takes a few minutes on two cores.
 pub fn settings() -> ConfigLayer {
     ConfigLayer {
-        num_retrieved_models: Some(3),
+        num_retrieved_models: Some(4),
         outer_loop_steps: Some(2),
         inner_loop_steps: Some(2),
         num_parallel_solutions: Some(2),

@@ -2,7 +2,7 @@
 # title: Ratios of columns that move together
 # why: Two columns that grow together hide their ratio (rooms per household): divide the most correlated pairs
 # columns: numeric
-# rank: 10
+# rank: 11
 # cost: 0.2
 
 

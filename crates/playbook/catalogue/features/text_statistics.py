@@ -14,7 +14,11 @@ def features_text_statistics(frame, fit):
         found[f"{column}_length"] = length.astype(float)
         found[f"{column}_words"] = words.astype(float)
         found[f"{column}_word_length"] = length / words.where(words > 0)
-        for name, pattern in (("capitals", r"[A-Z]"), ("digits", r"\d"), ("marks", r"[^\w\s]"), ("links", r"https?:|www\."), ("hashes", r"#\w"), ("mentions", r"@\w"), ("calls", r"[!?]"), ("foreign", r"[^\x00-\x7f]")):
+        patterns = {
+            "capitals": r"[A-Z]", "digits": r"\d", "marks": r"[^\w\s]", "links": r"https?:|www\.",
+            "hashes": r"#\w", "mentions": r"@\w", "calls": r"[!?]", "foreign": r"[^\x00-\x7f]",
+        }
+        for name, pattern in patterns.items():
             found[f"{column}_{name}"] = text.str.count(pattern).astype(float)
         found[f"{column}_capital_share"] = found[f"{column}_capitals"] / length.where(length > 0)
     return pd.DataFrame(found, index=frame.index)

@@ -57,7 +57,6 @@ fn zero_is_refused_by_name_when_built_and_when_read() {
         ("script_timeout_seconds", json!(0)),
         ("script_memory_limit", json!("0 GB")),
         ("script_process_limit", json!(0)),
-        ("script_output_limit", json!("lots")),
         ("time_limit_seconds", json!(0)),
         ("model", json!(" ")),
         (
