@@ -46,6 +46,7 @@ pub fn settings() -> ConfigLayer {
         num_parallel_solutions: Some(2),
         ensemble_rounds: Some(3),
         time_limit_seconds: Some(6 * 60),
+        script_timeout_seconds: Some(80),
         ..ConfigLayer::default()
     }
 }
