@@ -231,3 +231,9 @@ pub enum ExecError {
         reason: &'static str,
     },
 }
+
+/// An error with all its causes, on one line.
+pub fn in_full(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

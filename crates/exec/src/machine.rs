@@ -195,17 +195,25 @@ fn is_young_enough(version: &str) -> bool {
 /// Asked with a script's environment: what is installed below our home folder does not count,
 /// because a script has another one.
 async fn installed(python: &Utf8Path) -> Result<Vec<Package>, ExecError> {
+    let found = ask_as_script(python, WHAT_IS_INSTALLED).await?;
+    let found = serde_json::from_str(&found).map_err(|error| ExecError::PythonBroken {
+        path: python.to_owned(),
+        detail: error.to_string(),
+    })?;
+    Ok(listed(found))
+}
+
+/// What `program` prints in the environment of a script.
+async fn ask_as_script(python: &Utf8Path, program: &str) -> Result<String, ExecError> {
     let nowhere = Utf8Path::new("/nonexistent");
     let mut query = Command::new(python);
     query
-        .args(["-c", WHAT_IS_INSTALLED])
+        .args(["-c", program])
         .current_dir("/") // python imports from the current folder first
         .env_clear()
         .envs(environment(std::env::vars_os(), nowhere, None));
     let broken = |detail| ExecError::PythonBroken { path: python.to_owned(), detail };
-    let found = answer(&mut query, ANSWER).await.map_err(broken)?;
-    let found = serde_json::from_str(&found).map_err(|error| broken(error.to_string()))?;
-    Ok(listed(found))
+    answer(&mut query, ANSWER).await.map_err(broken)
 }
 
 /// Where an interpreter's files are: programs, modules, and what they are linked with.
@@ -223,15 +231,7 @@ for place in sorted(places):
 /// Asked with a script's environment, like [`installed`]. The root and the home folder are left out
 /// if they are named: they hold far more than a Python.
 pub(crate) async fn folders_of(python: &Utf8Path) -> Result<Vec<Utf8PathBuf>, ExecError> {
-    let nowhere = Utf8Path::new("/nonexistent");
-    let mut query = Command::new(python);
-    query.args(["-c", WHERE_IS_EVERYTHING]).current_dir("/").env_clear().envs(environment(
-        std::env::vars_os(),
-        nowhere,
-        None,
-    ));
-    let broken = |detail| ExecError::PythonBroken { path: python.to_owned(), detail };
-    let places = answer(&mut query, ANSWER).await.map_err(broken)?;
+    let places = ask_as_script(python, WHERE_IS_EVERYTHING).await?;
     let home = std::env::var("HOME").unwrap_or_default();
     let mut folders: Vec<Utf8PathBuf> = places
         .lines()

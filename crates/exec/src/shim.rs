@@ -15,7 +15,8 @@ mod start;
 mod tree;
 mod watch;
 
-use std::io;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
 
 use camino::Utf8Path;
 use fs_err as fs;
@@ -24,12 +25,24 @@ use self::spec::{Records, Report, Spec};
 use self::watch::{Verdict, Watch};
 use crate::environment::{HOME, TMP};
 use crate::workspace;
-use crate::{ExecError, Outcome, inspect_submission};
+use crate::{ExecError, Outcome, in_full, inspect_submission};
 
-/// Supervises the job whose records are in `folder`, from its beginning to its end.
+/// Supervises the job whose records are in `folder`, from its beginning to its end, and says how to
+/// exit.
 ///
 /// Must be called from a program with one thread, before it does anything else.
-pub fn supervise(folder: &Utf8Path) -> io::Result<()> {
+pub fn supervise(folder: &Utf8Path) -> ExitCode {
+    match carry_out(folder) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Standard error is the log of the job.
+            writeln!(io::stderr(), "{error}").ok();
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn carry_out(folder: &Utf8Path) -> io::Result<()> {
     rustix::process::setsid().ok(); // what is meant for our parent is not meant for us
     let records = Records::at(folder);
     let _lock = records.lock()?;
@@ -68,12 +81,4 @@ fn run(spec: &Spec, records: &Records) -> Result<Option<Outcome>, ExecError> {
         limits: Some(spec.limits),
         tier: spec.confinement.tier,
     }))
-}
-
-/// An error with all its causes.
-fn in_full(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{error}: {}", in_full(cause)),
-        None => error.to_string(),
-    }
 }

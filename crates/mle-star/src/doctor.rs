@@ -1,10 +1,10 @@
 //! What works here: every part that a run needs, looked at by using it.
 
 use camino::{Utf8Path, Utf8PathBuf};
-use mle_star_exec::Executor;
 use mle_star_exec::limits::{free_disk_bytes, size};
-use mle_star_exec::machine::{self, Interpreter, Machine};
+use mle_star_exec::machine::{self, GpuInfo, Interpreter, Machine};
 use mle_star_exec::sandbox::{Containment, Gap, Tier, Wish};
+use mle_star_exec::{Executor, in_full};
 use mle_star_search::models::{
     DataModality, MetricDirection, PipelineConfig, TaskDescription, TaskType,
 };
@@ -66,6 +66,7 @@ impl Doctor {
     /// Looks at everything.
     pub async fn examine(&self) -> Vec<Check> {
         let mut checks = Vec::new();
+        let gpus = machine::detect_gpu_info().await;
         let python = match self.find_python().await {
             Ok((interpreter, packages)) => {
                 let Interpreter { path, version } = &interpreter;
@@ -79,7 +80,7 @@ impl Doctor {
             }
         };
         match python {
-            Some(python) => checks.extend(self.look_at_sandbox(&python).await),
+            Some(python) => checks.extend(self.look_at_sandbox(&python, &gpus).await),
             None => checks.push(Check {
                 name: "sandbox",
                 state: State::Missing,
@@ -87,7 +88,7 @@ impl Doctor {
                 remedy: None,
             }),
         }
-        checks.extend([cards().await, memory(), self.disk()]);
+        checks.extend([cards(gpus), memory(), self.disk()]);
         checks
     }
 
@@ -119,20 +120,24 @@ impl Doctor {
         }
     }
 
-    async fn look_at_sandbox(&self, python: &Utf8Path) -> Vec<Check> {
+    async fn look_at_sandbox(&self, python: &Utf8Path, gpus: &GpuInfo) -> Vec<Check> {
         let missing = |error: &crate::RunError| Check {
             name: "sandbox",
             state: State::Missing,
             found: in_full(error),
             remedy: Some(error.hint().unwrap_or_else(|| REMEDY.to_owned())),
         };
-        match self.try_sandbox(python).await {
+        match self.try_sandbox(python, gpus).await {
             Err(error) => vec![missing(&error)],
             Ok(containment) => held(&containment),
         }
     }
 
-    async fn try_sandbox(&self, python: &Utf8Path) -> Result<Containment, crate::RunError> {
+    async fn try_sandbox(
+        &self,
+        python: &Utf8Path,
+        gpus: &GpuInfo,
+    ) -> Result<Containment, crate::RunError> {
         let mut task = TaskDescription::new(
             "doctor",
             TaskType::Tabular,
@@ -146,6 +151,7 @@ impl Doctor {
             task: &task,
             config: &PipelineConfig::default(),
             python: python.as_str(),
+            gpus,
             wish: self.wish,
             folder: &self.folder(),
         };
@@ -240,8 +246,7 @@ fn packages_of(machine: &Machine) -> Check {
     }
 }
 
-async fn cards() -> Check {
-    let gpus = machine::detect_gpu_info().await;
+fn cards(gpus: GpuInfo) -> Check {
     match gpus.absent_because {
         _ if gpus.cuda_available => ok("gpu", gpus.gpu_names.join(", ")),
         Some(why) => ok("gpu", format!("none ({why})")),
@@ -269,12 +274,4 @@ fn memory() -> Check {
 
 fn ok(name: &'static str, found: String) -> Check {
     Check { name, state: State::Ok, found, remedy: None }
-}
-
-/// An error with all its causes.
-fn in_full(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{error}: {}", in_full(cause)),
-        None => error.to_string(),
-    }
 }

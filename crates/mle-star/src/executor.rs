@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use mle_star_exec::limits::Limits;
-use mle_star_exec::machine::{self, GpuInfo};
+use mle_star_exec::machine::GpuInfo;
 use mle_star_exec::sandbox::{Network, Wish};
 use mle_star_exec::slots::{Slots, our_cores};
 use mle_star_exec::{Local, Setup, Supervisor, workspace};
@@ -45,14 +45,7 @@ pub fn supervise_if_asked() -> Option<ExitCode> {
         return None;
     }
     let folder = arguments.next().unwrap_or_default();
-    Some(match mle_star_exec::supervise(Utf8Path::new(&folder)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // Standard error is the log of the job.
-            std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{error}\n")).ok();
-            ExitCode::FAILURE
-        }
-    })
+    Some(mle_star_exec::supervise(Utf8Path::new(&folder)))
 }
 
 /// The program that supervises scripts: the one that is named, this one, or `mle-star`.
@@ -80,6 +73,7 @@ pub(crate) struct Purpose<'a> {
     pub(crate) task: &'a TaskDescription,
     pub(crate) config: &'a PipelineConfig,
     pub(crate) python: &'a str,
+    pub(crate) gpus: &'a GpuInfo,
     pub(crate) wish: Wish,
     /// Where the run directory is, or will be.
     pub(crate) folder: &'a Utf8Path,
@@ -90,8 +84,7 @@ pub(crate) async fn local(
     purpose: &Purpose<'_>,
     supervisor: Option<&Utf8Path>,
 ) -> Result<Local, RunError> {
-    let Purpose { task, config, python, wish, folder } = purpose;
-    let gpus = machine::detect_gpu_info().await;
+    let Purpose { task, config, python, gpus, wish, folder } = purpose;
     let cores = our_cores();
     let slots = Slots::new(config.num_parallel_solutions, &cores, &gpus.devices);
     let setup = Setup {
@@ -103,7 +96,7 @@ pub(crate) async fn local(
             models::Network::Allow => Network::Allow,
         },
         readable: workspace::linked_from(&task.data_dir),
-        devices: device_files(&gpus),
+        devices: device_files(gpus),
         limits: limits(config, Limits::of_this_machine(folder, slots.count(), cores.len())),
         slots,
     };

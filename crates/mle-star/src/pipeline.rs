@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use mle_star_agent::scripted::ScriptError;
 use mle_star_exec::sandbox::Wish;
 use mle_star_exec::venv::VenvError;
-use mle_star_exec::{ExecError, Executor, Local};
+use mle_star_exec::{ExecError, Executor, Local, machine};
 use mle_star_profile::{Bounds, Manifest, ProfileError};
 use mle_star_search::event::{FORMAT, Header, Lack};
 use mle_star_search::models::{
@@ -261,6 +261,7 @@ impl Pipeline {
             task: &task,
             config: &config,
             python: &machine.python,
+            gpus: &machine.gpus,
             wish: sandbox,
             folder: &camino::absolute_utf8(&runs)?,
         };
@@ -346,6 +347,7 @@ impl Resume {
             task: &header.task,
             config: &header.config,
             python: &header.machine.python,
+            gpus: &machine::detect_gpu_info().await, // the cards of then may not be those of now
             wish: header.sandbox,
             folder: &root,
         };

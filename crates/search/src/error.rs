@@ -100,7 +100,7 @@ pub enum Error {
 impl Error {
     /// The error with all its causes, on one line.
     pub fn in_full(&self) -> String {
-        in_full(self)
+        mle_star_exec::in_full(self)
     }
 
     /// Whether time, money or agents were lacking: nothing more can be done here, and what there
@@ -147,12 +147,6 @@ pub(crate) fn unless_short<T>(result: Result<T, Error>) -> Result<Option<T>, Err
         Err(error) if error.is_shortage() => Ok(None),
         result => result.map(Some),
     }
-}
-
-/// An error with all its causes, on one line.
-pub(crate) fn in_full(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// Why a run ended without a result, and how far it got.

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use mle_star_exec::sandbox::Tier;
+use mle_star_exec::sandbox::{Tier, Wish};
 use mle_star_exec::{Ended, Outcome};
 use mle_star_search::event::{Event, Output, Record};
 use serde_json::Value;
@@ -122,7 +122,9 @@ fn no_sandbox_is_said_loudly_and_stays_in_the_result() {
     let notes = result["phase_status"]["notes"].to_string();
     assert!(notes.contains("scripts ran in a weak sandbox (`off`)"), "{notes}");
 
-    // It was asked for once, and stays.
+    // It was asked for once, and stays for whoever resumes the run.
+    let Record::Opened { header, .. } = &records(&run)[0] else { panic!("no header") };
+    assert_eq!(header.sandbox, Wish::Exactly(Tier::Off));
     let mut resume = shop.command();
     resume.args(["resume", run.as_str(), "--json"]).assert().success();
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 use futures::future::{Either, select};
 use mle_star_agent::{AgentError, Call, Reply};
 use mle_star_exec::submission::{Fit, compare_with_sample, find_sample};
-use mle_star_exec::{Ended, Job};
+use mle_star_exec::{Ended, Job, in_full};
 use serde_json::Value;
 
 use super::{Asked, Digest, Ran, Run, RunCtx};
 use crate::budget;
-use crate::error::{Error, in_full};
+use crate::error::Error;
 use crate::event::{Event, Lack, Output};
 use crate::models::{AgentConfig, OutputSchema, Score, SolutionPhase, SolutionScript};
 use crate::roles::Role;
