@@ -77,11 +77,15 @@ const ALWAYS: [(&str, &str); 7] = [
     ("LOGNAME", "script"),
 ];
 
+/// Where a script finds what others left for it.
+const SHARED: &str = "MLE_STAR_SHARED";
+
 /// The environment of a script in `workspace`, made from `ours`. Without a `slot` it sees the
 /// cores and devices that we see.
 pub(crate) fn environment(
     ours: impl IntoIterator<Item = (OsString, OsString)>,
     workspace: &Utf8Path,
+    shared: Option<&Utf8Path>,
     slot: Option<&Slot>,
 ) -> Vec<(OsString, OsString)> {
     let mut theirs: Vec<(OsString, OsString)> =
@@ -97,6 +101,9 @@ pub(crate) fn environment(
     }
     for (name, value) in ALWAYS {
         set(name, value);
+    }
+    if let Some(shared) = shared {
+        set(SHARED, shared.as_str());
     }
     let Some(slot) = slot else { return theirs };
     if !slot.cores.is_empty() {
@@ -123,7 +130,7 @@ mod tests {
 
     fn seen(ours: &[(&str, &str)], slot: Option<&Slot>) -> Vec<String> {
         let ours = ours.iter().map(|(name, value)| (name.into(), value.into()));
-        let theirs = environment(ours, Utf8Path::new("/work"), slot);
+        let theirs = environment(ours, Utf8Path::new("/work"), None, slot);
         let line = |(name, value): &(OsString, OsString)| {
             format!("{}={}", name.to_str().unwrap(), value.to_str().unwrap())
         };

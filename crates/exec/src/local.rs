@@ -91,7 +91,8 @@ impl Setup {
             Wish::Best => Tier::TRIED.to_vec(),
             Wish::AtLeast(least) => Tier::TRIED.into_iter().filter(|it| *it >= least).collect(),
         };
-        let confinement = Confinement { tier: Tier::Off, network, readable: folders, devices };
+        let confinement =
+            Confinement { tier: Tier::Off, network, readable: folders, devices, shared: None };
         let cores = slots.smallest();
         let containment = Containment::of(Tier::Off, network, limits, cores);
         let mut local = Local { python, supervisor, confinement, containment, limits, slots };
@@ -133,6 +134,14 @@ impl Executor for Local {
 }
 
 impl Local {
+    /// Lets every script write to `folder`, where one leaves something for the next; they know it
+    /// as `MLE_STAR_SHARED`. Only for scripts that may trust each other.
+    #[must_use]
+    pub fn sharing(mut self, folder: Utf8PathBuf) -> Self {
+        self.confinement.shared = Some(folder);
+        self
+    }
+
     /// Runs a script that does nothing, to see whether any can be run.
     async fn trial(&self) -> Result<(), ExecError> {
         let place = tempfile::Builder::new().prefix("mle-star-trial-").tempdir()?;
@@ -166,6 +175,9 @@ impl Local {
                 return Ok(outcome);
             }
             records.forget_report()?;
+        }
+        if let Some(shared) = &self.confinement.shared {
+            fs::create_dir_all(shared)?;
         }
         records.write_spec(&self.spec(job, slot))?;
         trace::script_written(&script, &job.script);
@@ -202,7 +214,8 @@ impl Local {
     fn spec(&self, job: &Job, slot: &Slot) -> Spec {
         // Inside, there are no folders but those that are given, so no way leads through others.
         let workspace = workspace::without_detours(&job.workspace);
-        let variables = environment(std::env::vars_os(), &workspace, Some(slot));
+        let shared = self.confinement.shared.as_deref();
+        let variables = environment(std::env::vars_os(), &workspace, shared, Some(slot));
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };

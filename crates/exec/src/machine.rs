@@ -211,7 +211,7 @@ async fn ask_as_script(python: &Utf8Path, program: &str) -> Result<String, ExecE
         .args(["-c", program])
         .current_dir("/") // python imports from the current folder first
         .env_clear()
-        .envs(environment(std::env::vars_os(), nowhere, None));
+        .envs(environment(std::env::vars_os(), nowhere, None, None));
     let broken = |detail| ExecError::PythonBroken { path: python.to_owned(), detail };
     answer(&mut query, ANSWER).await.map_err(broken)
 }

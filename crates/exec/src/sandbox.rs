@@ -83,6 +83,9 @@ pub struct Confinement {
     pub readable: Vec<Utf8PathBuf>,
     /// Devices it may use.
     pub devices: Vec<Utf8PathBuf>,
+    /// A folder that it may write to, as other scripts may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<Utf8PathBuf>,
 }
 
 /// What was found to hold scripts here.

@@ -122,8 +122,11 @@ impl fmt::Display for Agents {
 
 fn playbook(briefing: &Briefing<'_>) -> Result<Playbook, ShapeError> {
     let packages: Vec<String> = briefing.packages.iter().map(|it| it.name.clone()).collect();
-    let subsample_limit = briefing.config.subsample_limit as u64;
-    let options = Options { subsample_limit, ..Options::default() };
+    let options = Options {
+        subsample_limit: briefing.config.subsample_limit as u64,
+        seed: briefing.config.seed,
+        models_retrieved: briefing.config.num_retrieved_models,
+    };
     Playbook::new(briefing.task, briefing.data, &packages, options)
 }
 

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod bench;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod list;
@@ -27,6 +28,7 @@ pub(crate) enum Command {
     Stop(stop::Arguments),
     Doctor(doctor::Arguments),
     Demo(demo::Arguments),
+    Bench(bench::Arguments),
 }
 
 /// Prints what a command gives.

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Command::Stop(arguments) => command::stop::run(&arguments),
         Command::Doctor(arguments) => command::doctor::run(arguments),
         Command::Demo(arguments) => command::demo::run(arguments),
+        Command::Bench(arguments) => command::bench::run(arguments),
     };
     ended.unwrap_or_else(|failure| failure.report())
 }

@@ -216,9 +216,10 @@ impl Pipeline {
     /// Checks everything that can be checked before money is spent, and opens the run directory.
     pub async fn open(self) -> Result<Run, RunError> {
         let runs = self.runs.clone();
+        let agents = self.agents.clone();
         let Checked { header, agent, executor } = self.checked(IfAbsent::Make).await?;
-        let ports = ports(agent, executor);
         let dir = new_run_directory(&runs, &header.task.competition_id)?;
+        let ports = ports(agent, sharing(executor, &agents, &dir));
         let opened = describe_run(&dir, &header)
             .map_err(Error::from)
             .and_then(|()| Run::create(dir.clone(), header, ports));
@@ -354,7 +355,8 @@ impl Resume {
         let executor = executor::local(&purpose, self.supervisor.as_deref()).await?;
         header.containment = executor.containment().cloned();
         dir.set_request(None)?; // what was asked of an earlier life is done with
-        let run = Run::resume(dir, header, ports(agent, executor), self.on_change)
+        let ports = ports(agent, sharing(executor, &agents, &dir));
+        let run = Run::resume(dir, header, ports, self.on_change)
             .map_err(|source| RunError::Open { run: root.clone(), source })?;
         run.rehearse(mle_star_search::run(&run.ctx())).map_err(|error| match error {
             PipelineError::Stopped { source, .. } => RunError::Open { run: root, source: *source },
@@ -372,6 +374,7 @@ pub async fn complete(run: &Run) -> Result<FinalResult, RunError> {
         .await
         .map_err(|source| RunError::Pipeline { run: run.dir().root().to_owned(), source })?;
     deliver(run.dir(), &completed.result)?;
+    fs::remove_dir_all(run.dir().shared()).ok(); // absent in most runs, and of no use after any
     Ok(completed.result)
 }
 
@@ -385,6 +388,15 @@ fn deliver(dir: &RunDir, result: &FinalResult) -> Result<(), RunError> {
     let text = serde_json::to_string_pretty(result).map_err(std::io::Error::from)?;
     write_whole(&dir.result(), text.as_bytes())?;
     Ok(())
+}
+
+/// Scripts that a model wrote do not trust each other; those of the playbook do, and save the time
+/// to fit a model that another has fitted.
+fn sharing(executor: Local, agents: &Agents, dir: &RunDir) -> Local {
+    match agents {
+        Agents::Playbook => executor.sharing(dir.shared()),
+        Agents::Claude | Agents::Scripted(_) | Agents::Replay(_) => executor,
+    }
 }
 
 fn ports(agent: Box<dyn mle_star_agent::Agent>, executor: Local) -> Ports {

@@ -4,6 +4,7 @@
 //! list of models, or a single other section. An idea is a sentence that ends with a tag between
 //! brackets; the tag is how the coder finds the pieces again. `[features/a+b]` adds two pieces.
 
+use crate::Playbook;
 use crate::catalogue::{Catalogue, Piece, Shelf};
 use crate::script::{Kind, Script, Section, dictionary};
 
@@ -43,7 +44,8 @@ pub(crate) fn key_of(text: &str) -> Option<String> {
 }
 
 /// The tags of everything that could be done to a block, best first, with the sentence for each.
-pub(crate) fn ideas(catalogue: &Catalogue, block: &str) -> Vec<(String, String)> {
+pub(crate) fn ideas(playbook: &Playbook, block: &str) -> Vec<(String, String)> {
+    let catalogue = &playbook.catalogue;
     let script = Script::parse(block);
     let mut pieces: Vec<&Piece> = Vec::new();
     for section in &script.sections {
@@ -60,7 +62,10 @@ pub(crate) fn ideas(catalogue: &Catalogue, block: &str) -> Vec<(String, String)>
     } else if let Some(members) = script.first(Kind::Members) {
         let known = models_of(members);
         let new = |piece: &&Piece| !known.contains(&piece.name);
-        let recipes = catalogue.on(Shelf::Recipes).filter(new);
+        // Those that were retrieved have been merged already, or merging them did not help.
+        let retrieved = playbook.options.models_retrieved;
+        let tried = catalogue.on(Shelf::Recipes).take(retrieved);
+        let recipes = catalogue.on(Shelf::Recipes).skip(retrieved).chain(tried).filter(new);
         ideas.extend(recipes.map(|piece| {
             (piece.tag(), format!("Add another model: {} {}", piece.title, piece.plan()))
         }));
@@ -161,13 +166,13 @@ mod tests {
                 seen.extend(new.iter().map(|it| it.key.clone()));
                 for block in new {
                     assert_eq!(key_of(&block.text).as_ref(), Some(&block.key));
-                    for (tag, plan) in ideas(&playbook.catalogue, &block.text) {
+                    for (tag, plan) in ideas(&playbook, &block.text) {
                         assert_eq!(tag_of(&plan), Some(tag.as_str()));
                         let code = apply(&playbook.catalogue, &block.text, &tag).unwrap();
                         mle_star_python::check_syntax(&code).unwrap();
                         assert_ne!(code, block.text, "{tag}");
                         assert!(
-                            !ideas(&playbook.catalogue, &code).iter().any(|(it, _)| *it == tag),
+                            !ideas(&playbook, &code).iter().any(|(it, _)| *it == tag),
                             "{tag} is proposed again after it was carried out"
                         );
                         let refined = Script::parse(&code);

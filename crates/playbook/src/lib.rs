@@ -47,11 +47,13 @@ pub struct Options {
     pub subsample_limit: u64,
     /// Where the scripts' random numbers begin.
     pub seed: u64,
+    /// With how many models the run begins.
+    pub models_retrieved: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { subsample_limit: 30_000, seed: 0 }
+        Self { subsample_limit: 30_000, seed: 0, models_retrieved: 4 }
     }
 }
 

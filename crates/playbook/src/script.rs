@@ -90,11 +90,6 @@ impl Section {
         }
     }
 
-    /// The text without the header and the blank lines around it.
-    pub(crate) fn body(&self) -> &str {
-        self.text.split_once('\n').map_or("", |(_, body)| body).trim_matches('\n')
-    }
-
     /// The text as it is quoted: without the line breaks at its end.
     pub(crate) fn quoted(&self) -> &str {
         self.text.trim_end_matches(['\n', '\r', ' '])
@@ -259,7 +254,7 @@ mod tests {
         assert_eq!(script.preamble, "import os\n");
         assert_eq!(script.sections.len(), 2);
         assert_eq!(script.names(Kind::Model), ["a"]);
-        assert_eq!(script.sections[1].body(), "y = 2\n# === odd ===");
+        assert_eq!(script.sections[1].text, "# === model: a ===\ny = 2\n# === odd ===\n");
         assert_eq!(script.to_string(), text);
     }
 
@@ -279,7 +274,8 @@ mod tests {
         script.relist();
         let titles: Vec<String> = script.sections.iter().map(Section::title).collect();
         assert_eq!(titles, ["setup", "table", "model: a", "model: b", "members"]);
-        assert_eq!(script.sections[4].body(), "MODELS = {\"a\": model_a, \"b\": model_b}");
+        let listed = "# === members ===\nMODELS = {\"a\": model_a, \"b\": model_b}";
+        assert_eq!(script.sections[4].quoted(), listed);
     }
 
     proptest! {

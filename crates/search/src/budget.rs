@@ -30,11 +30,14 @@ pub fn search_ends(config: &PipelineConfig) -> f64 {
 }
 
 /// How long Phase 2 may take, if it begins when `elapsed` seconds are over: its share of what is
-/// left, among the phases that are left.
+/// left, among the phases that are left. In a short run the reserve is more than finalization's
+/// share; what it is more does not count as left, or Phase 3 would pay for it alone.
 pub fn phase2_budget(config: &PipelineConfig, elapsed: f64) -> f64 {
     let PhaseTimeBudget { phase2, phase3, finalization, .. } = config.phase_time_budget;
     let phase3 = if config.num_parallel_solutions == 1 { 0.0 } else { phase3 };
-    let left = (seconds(config.time_limit_seconds) - elapsed).max(0.0);
+    let limit = seconds(config.time_limit_seconds);
+    let withheld = (finalization_reserve(config) - finalization * limit).max(0.0);
+    let left = (limit - elapsed - withheld).max(0.0);
     left * phase2 / (phase2 + phase3 + finalization)
 }
 
@@ -132,12 +135,14 @@ mod tests {
     /// REQ-OR-025, REQ-OR-026
     #[test]
     fn phase_2_gets_its_share_of_what_is_left_and_a_path_all_of_it_unless_paths_wait() {
-        let default = config("time_limit_seconds=1000");
-        assert!(close(phase2_budget(&default, 100.0), 900.0 * 0.65 / 0.90));
-        assert!(close(phase2_budget(&default, 500.0), 500.0 * 0.65 / 0.90));
-        assert!(close(phase2_budget(&default, 5_000.0), 0.0));
-        let single = config("time_limit_seconds=1000 L=1");
-        assert!(close(phase2_budget(&single, 100.0), 900.0 * 0.65 / 0.75));
+        let default = config("time_limit_seconds=10000");
+        assert!(close(phase2_budget(&default, 1000.0), 9000.0 * 0.65 / 0.90));
+        assert!(close(phase2_budget(&default, 5000.0), 5000.0 * 0.65 / 0.90));
+        assert!(close(phase2_budget(&default, 50_000.0), 0.0));
+        let single = config("time_limit_seconds=10000 L=1");
+        assert!(close(phase2_budget(&single, 1000.0), 9000.0 * 0.65 / 0.75));
+        let short = config("time_limit_seconds=600");
+        assert!(close(phase2_budget(&short, 100.0), (500.0 - 60.0) * 0.65 / 0.90));
         assert!(close(path_budget(&default, 600.0), 600.0));
         assert!(close(path_budget(&config("L=4 max_concurrent_sessions=1"), 600.0), 150.0));
     }

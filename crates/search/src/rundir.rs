@@ -35,6 +35,11 @@ impl RunDir {
         self.root.join("work").join(lane)
     }
 
+    /// What scripts leave for each other, where they may. Nothing is lost with it but time.
+    pub fn shared(&self) -> Utf8PathBuf {
+        self.root.join("shared")
+    }
+
     /// What is known of one execution of a script, besides the journal: the script by its file
     /// name in `solutions/`, in the step `key`.
     pub(crate) fn job(&self, key: &str, script: &str) -> Utf8PathBuf {

@@ -266,5 +266,6 @@ fn reach(spec: &Spec) -> Reach {
     writable.extend(all(root::DEVICES));
     writable.extend(confinement.devices.iter().cloned());
     writable.push(spec.workspace.clone());
+    writable.extend(confinement.shared.clone());
     Reach { readable, writable }
 }

@@ -94,7 +94,7 @@ Settings, with their defaults:
   script_file_limit, such as 12GB: the script's share of the machine
   max_concurrent_sessions 4        tool_profile minimal          permission_mode bypassPermissions
   strict_paper_selection false     early_submission true         prompts_dir none
-  log_level INFO                   log_file none
+  log_level INFO                   log_file none                 seed 0
   phase_time_budget {phase1: 0.1, phase2: 0.65, phase3: 0.15, finalization: 0.1}
 Each can also be given as an environment variable, such as MLE_STAR_MODEL.
 

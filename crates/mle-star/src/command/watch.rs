@@ -12,7 +12,6 @@ use mle_star::pipeline::complete;
 use mle_star::{FinalResult, Progress, RunError};
 use mle_star_search::Run;
 use mle_star_search::event::Record;
-use mle_star_search::models::best_of;
 use mle_star_search::rundir::RunDir;
 use mle_star_search::step::Request;
 use mle_star_view::{Detail, plain};
@@ -219,19 +218,11 @@ fn conclude(run: &Run, result: &FinalResult) {
 
 /// The best score after each phase.
 fn phases(result: &FinalResult) -> String {
-    let direction = result.task.metric_direction;
-    let paths = result.phase2_results.iter().map(|path| path.best_score);
-    let refined = paths.reduce(|best, next| best_of(Some(best), next, direction));
-    let ensemble = result.phase3.as_ref().map(|phase3| phase3.best_ensemble_score);
-    let phases = [
-        ("initial", Some(result.phase1.initial_score)),
-        ("refined", refined),
-        ("ensemble", ensemble),
-    ];
-    let known = phases.into_iter().filter_map(|(name, score)| Some(format!("{name} {}", score?)));
+    let scores = result.phase_scores().into_iter();
+    let known = scores.filter_map(|(name, score)| Some(format!("{name} {}", score?)));
     known.collect::<Vec<_>>().join(", ")
 }
 
-fn say(line: &str) {
+pub(super) fn say(line: &str) {
     writeln!(anstream::stderr(), "{line}").ok(); // standard error may be closed
 }

@@ -11,5 +11,5 @@ def members(fit, y_fit, frames, seed):
     others = [table(frame, fit) for frame in frames]
     found = {}
     for name, model in MODELS.items():
-        found[name] = [from_model(p) for p in model(x, to_model(y_fit), others, seed)]
+        found[name] = [from_model(p) for p in fitted(model, x, to_model(y_fit), others, seed)]
     return found

@@ -2,8 +2,11 @@
 # title: Imports, constants and small helpers
 # why: What every script of the playbook needs, whatever the model
 
+import hashlib
 import os
+import textwrap
 import warnings
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -13,6 +16,7 @@ from sklearn import metrics as scores
 warnings.filterwarnings("ignore")
 SEED = 0
 FOLDS = 5
+FIT_ROWS = None  # models are fitted on at most so many rows; all rows are scored
 
 
 def metric(y, prediction):
@@ -179,3 +183,58 @@ def class_probabilities(make, x, y, others, count):
             odds = np.exp(margin - margin.max(axis=1, keepdims=True))
             p[:, present] = odds / odds.sum(axis=1, keepdims=True)
     return full
+
+
+def section_of(model):
+    """The section of this script that a function stands in, from its heading to the next."""
+    with open(__file__, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    headings = [number for number, line in enumerate(lines) if line.strip().startswith("# === ")] + [len(lines)]
+    here = model.__code__.co_firstlineno - 1
+    first = max((number for number in headings if number <= here), default=0)
+    last = min(number for number in headings if number > here)
+    return textwrap.dedent("\n".join(lines[first:last])).strip()
+
+
+def fingerprint(model, x, y, others, seed):
+    """What the predictions of a model follow from, in a few letters."""
+    digest = hashlib.sha256(repr((section_of(model), KIND, METRIC, len(CLASSES), seed)).encode())
+    for frame in [x, *others]:
+        kinds = [(name, list(kind.categories) if isinstance(kind, pd.CategoricalDtype) else kind) for name, kind in frame.dtypes.items()]
+        digest.update(repr(kinds).encode())
+        digest.update(pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes())
+    digest.update(np.ascontiguousarray(y).tobytes())
+    return digest.hexdigest()[:32]
+
+
+SHARED = os.environ.get("MLE_STAR_SHARED")
+REMEMBERED = {}
+
+
+def fitted(model, x, y, others, seed):
+    """What a model fitted on `x` and `y` predicts for each table of `others`.
+
+    No model is fitted twice on the same table: this script remembers, and so do all scripts that share a folder."""
+    if FIT_ROWS and len(x) > FIT_ROWS:
+        rows = np.sort(np.random.RandomState(seed).permutation(len(x))[:FIT_ROWS])
+        x, y = x.iloc[rows], y[rows]
+    key = fingerprint(model, x, y, others, seed)
+    file = os.path.join(SHARED, f"{key}.npz") if SHARED else ""
+    if key not in REMEMBERED and os.path.exists(file):
+        REMEMBERED[key] = arrays_in(file)
+    if REMEMBERED.get(key) is None:
+        REMEMBERED[key] = model(x, y, others, seed)
+        if file:
+            part = f"{file}.{os.getpid()}.npz"
+            np.savez(part, *REMEMBERED[key])
+            os.replace(part, file)  # whole or not at all: others may be looking for it
+    return REMEMBERED[key]
+
+
+def arrays_in(file):
+    """The arrays in a file, or nothing if it is damaged."""
+    try:
+        with np.load(file) as arrays:
+            return [arrays[name] for name in arrays.files]
+    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
+        return None

@@ -1,7 +1,7 @@
 //! A_abl: a script that evaluates the solution with parts of it switched off.
 //!
-//! Every variant is a function with the sections of the solution in it. Predictions of a model are
-//! remembered: a variant that only leaves out a model, or blends otherwise, fits nothing again.
+//! Every variant is a function with the sections of the solution in it. No script fits a model twice
+//! on the same table, so a variant that only leaves out a model, or blends otherwise, fits nothing.
 
 use mle_star_agent::{AgentError, Reply};
 use serde::Deserialize;
@@ -67,9 +67,7 @@ pub(crate) fn answer(playbook: &Playbook, input: &Input) -> Result<Reply, AgentE
         .chain(variants.into_iter().map(|(part, script)| (format!("Without [{part}]"), script)))
         .collect();
     for (number, (title, script)) in all.iter().enumerate() {
-        // Variants with the same tables share what their models predict.
-        let same = all.iter().position(|(_, other)| tables(other) == tables(script));
-        let body = function(script, number, same.unwrap_or(number));
+        let body = function(script, number);
         sections.push(Section::new(Kind::Study, Some(title), &body));
         calls.push(format!("    ({}, variant_{number}),", crate::data_section::quoted(title)));
     }
@@ -122,39 +120,13 @@ fn chosen(groups: Vec<Vec<(String, Script)>>, studied: &[String]) -> Vec<(String
     new
 }
 
-/// What the predictions of a model depend on besides the model.
-fn tables(script: &Script) -> String {
-    let sections = script.sections.iter();
-    let kinds = [Kind::Target, Kind::Features, Kind::Table];
-    sections.filter(|it| kinds.contains(&it.kind)).map(|it| it.text.as_str()).collect()
-}
-
 /// `def variant_1(): ...`, which gives the score.
-fn function(script: &Script, number: usize, same: usize) -> String {
+fn function(script: &Script, number: usize) -> String {
     let mut text = format!("def variant_{number}():\n    print = silent\n");
-    for section in &script.sections {
-        match section.kind {
-            Kind::Setup | Kind::Data | Kind::Submission | Kind::Study => continue,
-            Kind::Members => {
-                text += &indented(section.body());
-                text.extend([format!(
-                    "\n    MODELS = {{name: remembered(\"{same}:\" + name, model) for name, model in \
-                     MODELS.items()}}\n\n"
-                )]);
-                continue;
-            }
-            Kind::Solution
-            | Kind::Target
-            | Kind::Features
-            | Kind::Table
-            | Kind::Model
-            | Kind::Blend
-            | Kind::Ensemble
-            | Kind::Decision
-            | Kind::Validation => {}
-        }
+    let elsewhere = [Kind::Setup, Kind::Data, Kind::Submission, Kind::Study];
+    for section in script.sections.iter().filter(|it| !elsewhere.contains(&it.kind)) {
         let section = section.with_line("REPEATS = ", "REPEATS = 1");
-        text += &indented(section.body());
+        text += &indented(section.quoted());
         text.push('\n');
     }
     text + "    return score"

@@ -4,7 +4,6 @@ use mle_star_agent::{AgentError, Reply};
 use serde::Deserialize;
 
 use crate::catalogue::{Piece, Shelf};
-use crate::data_section::SUBSAMPLING;
 use crate::roles::code;
 use crate::script::{Kind, Script, Section};
 use crate::{Playbook, assembly};
@@ -104,54 +103,53 @@ fn without(
     script
 }
 
-/// Fewer rows where that is allowed, else fewer models.
+/// Fewer rows to fit on where that is allowed, else fewer models.
 fn smaller(playbook: &Playbook, script: &Script, may_subsample: bool) -> Script {
-    if may_subsample { subsampled(playbook, script) } else { lighter(script) }
+    if may_subsample { fewer_rows(playbook, script) } else { lighter(script) }
 }
 
-/// Fewer folds, then fewer rows or models.
+/// The same once more, since nothing is fitted twice; then fewer fits; then smaller ones. The folds
+/// stay, or the score could not be compared with any other.
 fn faster(playbook: &Playbook, script: &Script, may_subsample: bool) -> Script {
-    let mut script = script.clone();
-    let folds = script.first(Kind::Setup).and_then(|it| it.line("FOLDS = "));
-    let slow = folds.is_some_and(|line| line != "FOLDS = 2" && line != "FOLDS = 3");
-    if slow {
+    let setup = script.first(Kind::Setup);
+    if setup.is_some_and(|setup| setup.line(STARTED_AGAIN).is_none()) {
+        return with_setup(script, "SEED = ", |line| format!("{STARTED_AGAIN}\n{line}"));
+    }
+    let submission = script.first(Kind::Submission);
+    if submission.is_some_and(|it| it.line("SEEDS = ").is_some_and(|line| line != "SEEDS = 1")) {
+        let mut script = script.clone();
         for section in &mut script.sections {
-            *section = section.with_line("FOLDS = ", "FOLDS = 3");
-            *section = section.with_line("REPEATS = ", "REPEATS = 1");
             *section = section.with_line("SEEDS = ", "SEEDS = 1");
         }
         return script;
     }
-    smaller(playbook, &script, may_subsample)
+    smaller(playbook, script, may_subsample)
 }
 
-/// A quarter of the rows that were used, and at most 10,000: there are few repairs, and a script
-/// that never ends has no score at all.
-fn subsampled(playbook: &Playbook, script: &Script) -> Script {
+const STARTED_AGAIN: &str =
+    "# Started again: what was fitted before the time was over is not fitted again.";
+
+/// Models are fitted on a quarter of the rows that they were fitted on, and on 10,000 at most: there
+/// are few repairs, and a script that never ends has no score at all.
+fn fewer_rows(playbook: &Playbook, script: &Script) -> Script {
     let first = (playbook.shape.rows / 4).clamp(500, 10_000);
+    with_setup(script, "FIT_ROWS = ", |line| {
+        let now: Option<u64> = line.split([' ', '#']).nth(2).and_then(|it| it.parse().ok());
+        let rows = now.map_or(first, |now| (now / 4).max(300));
+        let comment = line.split_once('#').map_or("", |(_, comment)| comment);
+        format!("FIT_ROWS = {rows}  #{comment}")
+    })
+}
+
+/// The script with another line in its setup for the one that begins with `start`.
+fn with_setup(script: &Script, start: &str, line: impl Fn(&str) -> String) -> Script {
     let mut script = script.clone();
-    for section in script.sections.iter_mut().filter(|it| it.kind == Kind::Data) {
-        let old = assembly::subsampling(&section.text).map(str::to_owned);
-        let rows = old.as_deref().and_then(limit_of).map_or(first, |it| (it / 4).clamp(300, first));
-        let new = format!(
-            "{SUBSAMPLING}{rows} rows drawn at random keep the script small.\nif len(train) > \
-             {rows}:\n    train = train.sample({rows}, random_state=SEED).sort_index()\
-             .reset_index(drop=True)"
-        );
-        section.text = match old {
-            Some(old) => section.text.replacen(&old, &new, 1),
-            None => {
-                let after = "train = train.dropna(subset=TARGETS).reset_index(drop=True)\n";
-                section.text.replacen(after, &format!("{after}{new}\n"), 1)
-            }
-        };
+    for section in script.sections.iter_mut().filter(|it| it.kind == Kind::Setup) {
+        if let Some(old) = section.line(start) {
+            *section = section.with_line(start, &line(old));
+        }
     }
     script
-}
-
-fn limit_of(block: &str) -> Option<u64> {
-    let rest = block.split_once("if len(train) > ")?.1;
-    rest.split(':').next()?.trim().parse().ok()
 }
 
 /// Without the last model, which was added last, as long as there are others.
@@ -256,11 +254,22 @@ mod tests {
         let code = testing::two_models(&playbook).to_string();
         let late = "TimeoutError: exceeded 600 s";
         let first = mend(&playbook, &code, late).to_string();
-        assert!(first.contains("\nFOLDS = 3\n"));
+        assert!(first.contains("# Started again: "));
         let second = mend(&playbook, &first, late).to_string();
-        assert!(second.contains("train.sample(500"), "{second}");
+        assert!(second.contains("\nFIT_ROWS = 500  # models"), "{second}");
         let third = mend(&playbook, &second, "Killed: the script used too much").to_string();
-        assert!(third.contains("train.sample(300"));
+        assert!(third.contains("\nFIT_ROWS = 300  # models"), "{third}");
+        assert!(third.contains("\nFOLDS = 5\n"), "other folds would give another score");
+    }
+
+    #[test]
+    fn a_submission_that_takes_too_long_is_averaged_over_fewer_seeds() {
+        let playbook = testing::binary();
+        let script = assembly::submitting(&playbook, &testing::two_models(&playbook)).unwrap();
+        let late = "TimeoutError: exceeded 600 s";
+        let first = mend(&playbook, &script.to_string(), late).to_string();
+        let second = mend(&playbook, &first, late).to_string();
+        assert!(second.contains("\nSEEDS = 1\n"), "{second}");
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(crate) fn answer(playbook: &Playbook, input: &Input, path: usize) -> Result<
         sizes.fold(0.0, f64::max)
     };
     let possible = blocks(&script).into_iter().filter_map(|block| {
-        let plan = ideas(&playbook.catalogue, &block.text).into_iter().next()?.1;
+        let plan = ideas(playbook, &block.text).into_iter().next()?.1;
         Some((block, plan))
     });
     let mut possible: Vec<(Block, String)> = possible.collect();

@@ -38,7 +38,7 @@ pub(crate) fn answer(playbook: &Playbook, input: &Input) -> Result<Reply, AgentE
 /// The script with another way to blend: there was nothing to add, but something can be tried.
 fn varied(playbook: &Playbook, script: &Script) -> Script {
     let Some(blend) = script.first(Kind::Blend) else { return script.clone() };
-    let first = ideas(&playbook.catalogue, blend.quoted()).into_iter().next();
+    let first = ideas(playbook, blend.quoted()).into_iter().next();
     let new = first.and_then(|(tag, _)| apply(&playbook.catalogue, blend.quoted(), &tag));
     match new {
         Some(new) => Script::parse(&script.to_string().replacen(blend.quoted(), &new, 1)),

@@ -23,7 +23,7 @@ pub(crate) fn answer(playbook: &Playbook, input: &Input) -> Reply {
         .zip(&input.scores)
         .filter_map(|(plan, score)| Some((tag_of(plan)?, *score)))
         .collect();
-    let mut left: Vec<(String, String)> = ideas(&playbook.catalogue, &input.code_block)
+    let mut left: Vec<(String, String)> = ideas(playbook, &input.code_block)
         .into_iter()
         .filter(|(tag, _)| !tried.iter().any(|(it, _)| it == tag))
         .collect();

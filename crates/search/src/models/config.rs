@@ -68,6 +68,8 @@ pub struct PipelineConfig {
     pub early_submission: bool,
     /// A folder of prompts that replace the built-in ones of the same file name.
     pub prompts_dir: Option<Utf8PathBuf>,
+    /// Where the random numbers of the playbook's scripts begin.
+    pub seed: u64,
 }
 
 /// What one source says about the settings.
@@ -105,6 +107,7 @@ pub struct ConfigLayer {
     pub strict_paper_selection: Option<bool>,
     pub early_submission: Option<bool>,
     pub prompts_dir: Option<Utf8PathBuf>,
+    pub seed: Option<u64>,
 }
 
 /// What the agents may do without being asked.
@@ -220,6 +223,7 @@ impl ConfigLayer {
             strict_paper_selection: self.strict_paper_selection.or(lower.strict_paper_selection),
             early_submission: self.early_submission.or(lower.early_submission),
             prompts_dir: self.prompts_dir.or(lower.prompts_dir),
+            seed: self.seed.or(lower.seed),
         }
     }
 
@@ -254,6 +258,7 @@ impl ConfigLayer {
             strict_paper_selection: self.strict_paper_selection.unwrap_or(false),
             early_submission: self.early_submission.unwrap_or(true),
             prompts_dir: self.prompts_dir,
+            seed: self.seed.unwrap_or(0),
         };
         config.validate()?;
         Ok(config)
@@ -428,6 +433,7 @@ impl PipelineConfig {
             strict_paper_selection,
             early_submission,
             prompts_dir,
+            seed,
         } = self;
         ConfigLayer {
             num_retrieved_models: Some(num_retrieved_models),
@@ -455,6 +461,7 @@ impl PipelineConfig {
             strict_paper_selection: Some(strict_paper_selection),
             early_submission: Some(early_submission),
             prompts_dir,
+            seed: Some(seed),
         }
     }
 }

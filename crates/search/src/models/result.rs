@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     CodeBlock, DataContaminationResult, PipelineConfig, RetrievedModel, Score, SolutionScript,
-    TaskDescription,
+    TaskDescription, best_of,
 };
 
 /// How one run of a script went.
@@ -197,4 +197,15 @@ pub struct FinalResult {
     pub contamination: Option<DataContaminationResult>,
     /// How each phase ended.
     pub phase_status: PhaseStatus,
+}
+
+impl FinalResult {
+    /// The best score after each of the three phases, of those that gave one.
+    pub fn phase_scores(&self) -> [(&'static str, Option<Score>); 3] {
+        let direction = self.task.metric_direction;
+        let paths = self.phase2_results.iter().map(|path| path.best_score);
+        let refined = paths.reduce(|best, next| best_of(Some(best), next, direction));
+        let ensemble = self.phase3.as_ref().map(|phase3| phase3.best_ensemble_score);
+        [("initial", Some(self.phase1.initial_score)), ("refined", refined), ("ensemble", ensemble)]
+    }
 }

@@ -13,6 +13,6 @@ def members(fit, y_fit, frames, seed):
     others = [table(frame, fit) for frame in frames]
     found = {}
     for name, model in MODELS.items():
-        runs = [model(x, to_model(y_fit), others, seed + 50 * run) for run in range(2)]
+        runs = [fitted(model, x, to_model(y_fit), others, seed + 50 * run) for run in range(2)]
         found[name] = [from_model((first + second) / 2) for first, second in zip(*runs)]
     return found
