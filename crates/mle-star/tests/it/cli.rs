@@ -73,6 +73,7 @@ fn help_says_what_there_is() {
       doctor  Say what works here and what does not, and what to do about it
       demo    See the whole pipeline work in a few minutes, on a task that comes with scikit-learn, with
               the playbook: no key, no language model
+      bench   Run every task of a collection, grade the submissions, and print a table
       help    Print this message or the help of the given subcommand(s)
 
     Options:
@@ -131,7 +132,7 @@ fn help_says_what_there_is() {
       script_file_limit, such as 12GB: the script's share of the machine
       max_concurrent_sessions 4        tool_profile minimal          permission_mode bypassPermissions
       strict_paper_selection false     early_submission true         prompts_dir none
-      log_level INFO                   log_file none
+      log_level INFO                   log_file none                 seed 0
       phase_time_budget {phase1: 0.1, phase2: 0.65, phase3: 0.15, finalization: 0.1}
     Each can also be given as an environment variable, such as MLE_STAR_MODEL.
 
@@ -613,6 +614,7 @@ fn settings_come_from_five_places_and_the_nearest_wins() {
     strict_paper_selection: false
     early_submission: true
     prompts_dir: null
+    seed: 0
     ");
 
     // What a run settled is a file of settings for another.

@@ -86,6 +86,7 @@ fn a_dry_run_says_what_a_run_would_take_and_leaves_nothing() {
     strict_paper_selection: false
     early_submission: true
     prompts_dir: null
+    seed: 0
 
     role                   least    most
     retriever                  1       1

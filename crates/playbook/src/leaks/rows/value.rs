@@ -58,6 +58,11 @@ impl<'a> Flow<'a> {
                 "identifier" if !chosen.is_index => {
                     value.has_target = base.has_target && chosen.has_target
                 }
+                // `y[part.index]` has the rows of `part`, whatever they are.
+                "attribute" if text(self.source, index).ends_with(".index") => {
+                    let other = index.child_by_field_name("object");
+                    value.rows = other.map(|it| self.value(it).rows).unwrap_or_default();
+                }
                 "list_comprehension" | "binary_operator" => value.has_target = chosen.has_target,
                 "slice" if base.rows == Rows::Mixed => {
                     let from_start = text(self.source, index).trim_start().starts_with(':');

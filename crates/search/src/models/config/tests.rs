@@ -42,7 +42,8 @@ fn the_defaults_are_those_of_the_paper() {
       "tool_profile": "minimal",
       "strict_paper_selection": false,
       "early_submission": true,
-      "prompts_dir": null
+      "prompts_dir": null,
+      "seed": 0
     }
     "#);
 }
