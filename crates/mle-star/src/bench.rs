@@ -138,8 +138,7 @@ impl Collection {
         named: Option<Utf8PathBuf>,
         progress: &python::Progress,
     ) -> Result<Utf8PathBuf, RunError> {
-        let needed = ["numpy", "pandas", "scikit-learn"].map(str::to_owned);
-        Ok(python::machine(named, &needed, progress, IfAbsent::Make).await?.python.into())
+        Ok(python::machine(named, &[], progress, IfAbsent::Make).await?.python.into())
     }
 
     /// What others reached on a task, as far as it is written down.

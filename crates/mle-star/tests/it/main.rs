@@ -3,6 +3,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "a test looks for one kind of thing")]
 
 mod bad_input;
+mod bench;
 mod cli;
 mod containment;
 mod kill;

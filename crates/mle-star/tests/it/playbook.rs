@@ -156,6 +156,58 @@ async fn a_number_is_predicted_from_data_in_an_odd_form() {
 }
 
 #[tokio::test]
+async fn no_model_is_fitted_twice_on_the_same_table() {
+    let Some(python) = python().await else { return };
+    let shop = Shop::new();
+    let price = |worth: f64| format!("{worth:.3}");
+    shop.write("houses/train.csv", &houses(0..60, Some(price)));
+    shop.write("houses/test.csv", &houses(60..80, None));
+    let task = task(&shop, "rmse", MetricDirection::Minimize);
+    let result = run(&shop, task, SMALLEST, python.clone()).await;
+    assert!(!shop.only_run().join("shared").exists(), "what scripts shared is of no use any more");
+
+    // The script of the run, by itself, in a folder that it shares with nobody but itself.
+    let script = &result.final_solution.content;
+    let shared = shop.path().join("shared");
+    std::fs::create_dir(&shared).unwrap();
+    std::os::unix::fs::symlink("houses", shop.path().join("input")).unwrap();
+    let score = |script: &str| {
+        shop.write("solution.py", script);
+        let mut command = std::process::Command::new(&python);
+        command.arg("solution.py").current_dir(shop.path()).env("MLE_STAR_SHARED", &shared);
+        let output = command.output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let line = text.lines().find(|line| line.starts_with("Final Validation Performance"));
+        line.unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stderr))).to_owned()
+    };
+    let kept = || {
+        let mut files: Vec<_> = shared.read_dir_utf8().unwrap().map(|it| it.unwrap()).collect();
+        files.sort_by(|a, b| a.path().cmp(b.path()));
+        let stamped = |file: camino::Utf8DirEntry| {
+            (file.file_name().to_owned(), file.metadata().unwrap().modified().unwrap())
+        };
+        files.into_iter().map(stamped).collect::<Vec<_>>()
+    };
+    let first = score(script);
+    let fits = kept();
+    assert!(!fits.is_empty());
+    assert_eq!(score(script), first);
+    assert_eq!(kept(), fits, "nothing was fitted again");
+
+    let damaged = &fits[0].0;
+    std::fs::write(shared.join(damaged), "not an archive").unwrap();
+    assert_eq!(score(script), first);
+    let mended = kept();
+    assert_ne!(mended[0], fits[0]);
+    assert_eq!(mended[1..], fits[1..], "only what was damaged was fitted again");
+
+    let other = script.replacen("# === model: ", "# === model: other_", 1);
+    assert_ne!(other, *script);
+    score(&other);
+    assert!(kept().len() > fits.len(), "another model is fitted, though the table is the same");
+}
+
+#[tokio::test]
 async fn a_known_task_is_solved() {
     let folder =
         Utf8Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/titanic"));

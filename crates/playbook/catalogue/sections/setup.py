@@ -198,7 +198,7 @@ def section_of(model):
 
 def fingerprint(model, x, y, others, seed):
     """What the predictions of a model follow from, in a few letters."""
-    digest = hashlib.sha256(repr((section_of(model), KIND, METRIC, len(CLASSES), seed)).encode())
+    digest = hashlib.sha256(repr((section_of(model), KIND, METRIC, np.shape(CLASSES), seed)).encode())
     for frame in [x, *others]:
         kinds = [(name, list(kind.categories) if isinstance(kind, pd.CategoricalDtype) else kind) for name, kind in frame.dtypes.items()]
         digest.update(repr(kinds).encode())

@@ -540,6 +540,7 @@ async fn the_defaults_are_those_of_the_paper_and_a_run_with_them_completes() {
             "strict_paper_selection": false,
             "early_submission": true,
             "prompts_dir": null,
+            "seed": 0,
         })
     );
     let result = result_of(&world).await;
