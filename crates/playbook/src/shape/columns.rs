@@ -149,7 +149,7 @@ mod tests {
 
     fn column(name: &str, values: impl IntoIterator<Item = String>) -> Column {
         let values = values.into_iter().map(|it| Some(it).filter(|it| !it.is_empty())).collect();
-        Column { name: name.to_owned(), values }
+        Column { name: name.to_owned(), values, decimal: None }
     }
 
     fn used(name: &str, value: impl Fn(usize) -> String) -> Use {
