@@ -22,7 +22,7 @@ use std::fmt;
 use mle_star_profile::DataProfile;
 use mle_star_search::models::{DataModality, TaskDescription, TaskType};
 
-use columns::{Use, is_code, is_name_of_identifier, parts, usage};
+use columns::{Use, is_code, is_mostly_number, is_name_of_identifier, parts, usage};
 pub(crate) use identifier::IdSource;
 use identifier::{identifier, is_worded};
 pub(crate) use joins::{Join, Matches};
@@ -287,8 +287,10 @@ impl Shape {
                 continue;
             }
             let mut found = usage(column);
-            if found == Use::Numeric && tested.present().any(|value| number(value).is_none()) {
-                // Read as numbers, one word in the test rows would stop the script.
+            if found == Use::Numeric
+                && tested.present().next().is_some()
+                && !is_mostly_number(tested)
+            {
                 found = Use::Categorical;
             }
             match found {

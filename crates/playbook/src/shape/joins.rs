@@ -167,3 +167,63 @@ fn key(value: &str) -> String {
 fn is_fraction(column: &Column) -> bool {
     column.is_number() && column.present().filter_map(number).any(|it| it.fract() != 0.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(path: &str, text: &str) -> Table {
+        Table::read_from(text.as_bytes(), path).unwrap().unwrap()
+    }
+
+    fn lines(header: &str, rows: std::ops::Range<usize>, line: impl Fn(usize) -> String) -> String {
+        rows.map(|row| line(row) + "\n").fold(format!("{header}\n"), |text, line| text + &line)
+    }
+
+    /// How `text` belongs to rows with a shop, a day, a small number and a measure.
+    fn found(text: &str) -> Option<(Vec<String>, Vec<String>, Matches)> {
+        let line = |row: usize| {
+            format!("{row},s{:02},2020-01-{:02},{},{}.5", row % 30, 1 + row % 20, row % 9, row % 50)
+        };
+        let header = "id,shop,day,few,measure";
+        let train = table(
+            "train.csv",
+            &lines(&format!("{header},y"), 0..100, |row| format!("{},{}", line(row), row % 2)),
+        );
+        let test = table("test.csv", &lines(header, 100..160, line));
+        let join = Join::find(&table("further.csv", text), &train, &test, &["y".to_owned()])?;
+        Some((join.left, join.right, join.matches))
+    }
+
+    #[test]
+    fn a_key_that_is_unique_finds_one_row_and_one_that_repeats_several() {
+        let owned = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        let one = lines("shop,area", 0..30, |it| format!("s{it:02},{}", it * 7));
+        assert_eq!(found(&one), Some((owned(&["shop"]), owned(&["shop"]), Matches::One)));
+        let renamed = one.replacen("shop", "where", 1);
+        assert_eq!(found(&renamed), Some((owned(&["shop"]), owned(&["where"]), Matches::One)));
+        let several = lines("shop,paid", 0..90, |it| format!("s{:02},{}", it % 30, it * 7 % 50));
+        assert_eq!(found(&several), Some((owned(&["shop"]), owned(&["shop"]), Matches::Several)));
+        let both = lines("shop,day,rain", 0..600, |it| {
+            format!("s{:02},2020-01-{:02},{}", it % 30, 1 + it / 30, it % 13)
+        });
+        let keys = owned(&["shop", "day"]);
+        assert_eq!(found(&both), Some((keys.clone(), keys, Matches::One)));
+    }
+
+    #[test]
+    fn what_agrees_by_accident_does_not_belong() {
+        // Small numbers and measures of the same size, words that never meet, more of the same.
+        for text in [
+            lines("number,area", 0..15, |it| format!("{it},{}", it * 7)),
+            lines("weight,area", 0..60, |it| format!("{it}.5,{}", it * 7)),
+            lines("shop,area", 0..30, |it| format!("other{it},{}", it * 7)),
+            lines("planet,moons", 0..4, |it| format!("p{it},{it}")),
+            lines("id,shop,day,few,measure,y", 300..360, |it| {
+                format!("{it},s{:02},2020-01-01,1,2.5,0", it % 30)
+            }),
+        ] {
+            assert_eq!(found(&text), None, "{text}");
+        }
+    }
+}
