@@ -499,12 +499,8 @@ impl RunError {
             Self::Agents(AgentsError::NoKey) => {
                 Some("set it, or use --agents playbook, which needs no key".to_owned())
             }
+            Self::Agents(AgentsError::Playbook(error)) => error.hint().map(str::to_owned),
             Self::Agents(AgentsError::NotYet(_)) => Some("use --agents playbook".to_owned()),
-            Self::Agents(AgentsError::Playbook(_)) => Some(
-                "the playbook wants train.csv, test.csv and, best, sample_submission.csv in \
-                 `data_dir`"
-                    .to_owned(),
-            ),
             Self::Agents(AgentsError::Unknown(_)) => {
                 Some("agents are claude, playbook, scripted:<file> or replay:<run>".to_owned())
             }

@@ -1,7 +1,11 @@
 //! The one section with column names in it, written for this data.
 
+mod joins;
+
 use crate::script::{Kind as SectionKind, Section};
-use crate::shape::{Encoding, Group, Kind, Shape, Source};
+use crate::shape::{Decimal, Encoding, Group, IdSource, Join, Kind, Margin, Shape, Source};
+
+pub(crate) use joins::with_joins;
 
 /// The comment above the lines that make the training data smaller.
 pub(crate) const SUBSAMPLING: &str = "# Subsampling: ";
@@ -13,10 +17,16 @@ pub(crate) fn data_section(shape: &Shape, limit: u64) -> Section {
     for list in [&shape.categorical, &shape.text, &shape.dates, &shape.codes] {
         textual.extend(list);
     }
-    if let Some(id) = shape.id.as_ref().filter(|_| shape.id_is_text)
-        && !textual.contains(&id)
-    {
-        textual.push(id);
+    let written = shape.written.iter().map(|it| &it.column);
+    let renamed = match &shape.id_source {
+        IdSource::Column(name) => Some(name),
+        IdSource::Test | IdSource::Sample => None,
+    };
+    let id = shape.id.iter().chain(renamed).filter(|_| shape.id_is_text);
+    for name in id.chain(written).chain(&shape.worded) {
+        if !textual.contains(&name) {
+            textual.push(name);
+        }
     }
     let columns: Vec<String> =
         textual.iter().map(|name| format!("{}: str", quoted(name))).collect();
@@ -32,6 +42,16 @@ pub(crate) fn data_section(shape: &Shape, limit: u64) -> Section {
         Some(sample) => format!("SAMPLE = {}", reading(sample, &id_type)),
         None => "SAMPLE = None".to_owned(),
     });
+    match (&shape.id, &shape.id_source) {
+        (Some(id), IdSource::Column(name)) => {
+            lines.push(format!("test[{}] = test[{}]", quoted(id), quoted(name)));
+        }
+        (Some(id), IdSource::Sample) => {
+            lines.push(format!("test[{0}] = SAMPLE[{0}].to_numpy()", quoted(id)));
+        }
+        (_, IdSource::Test) | (None, _) => {}
+    }
+    lines.extend(plain_numbers(shape));
     lines.push(String::new());
     lines.push(format!("ID = {}", shape.id.as_deref().map_or("None".to_owned(), quoted)));
     lines.push(format!("TARGETS = {}", names(&shape.targets)));
@@ -48,6 +68,19 @@ pub(crate) fn data_section(shape: &Shape, limit: u64) -> Section {
     }
     lines.push(format!("TIME = {}", shape.time.as_deref().map_or("None".to_owned(), quoted)));
     lines.push(String::new());
+    if !shape.numeric.is_empty() {
+        // A word far down in a column of numbers makes all of it words.
+        for table in ["train", "test"] {
+            lines.push(format!(
+                "{table}[NUMERIC] = {table}[NUMERIC].apply(pd.to_numeric, errors=\"coerce\")"
+            ));
+        }
+    }
+    if shape.kind == Kind::Regression {
+        lines.push(
+            "train[TARGETS] = train[TARGETS].apply(pd.to_numeric, errors=\"coerce\")".to_owned(),
+        );
+    }
     lines.push("train = train.dropna(subset=TARGETS).reset_index(drop=True)".to_owned());
     if shape.target_was_whole {
         lines.push("train[TARGETS] = train[TARGETS].astype(int)".to_owned());
@@ -71,7 +104,32 @@ pub(crate) fn data_section(shape: &Shape, limit: u64) -> Section {
             quoted(name)
         ),
     });
-    Section::new(SectionKind::Data, None, &lines.join("\n"))
+    let mut section = Section::new(SectionKind::Data, None, &lines.join("\n"));
+    if shape.columns().next().is_none() {
+        // Without further tables there is nothing to begin with.
+        let joins: Vec<&Join> = shape.joins.iter().collect();
+        section.text = with_joins(&section.text, &joins).unwrap_or(section.text);
+    }
+    section
+}
+
+/// Lines that rewrite `1.234,5` and the like as numbers.
+fn plain_numbers(shape: &Shape) -> Vec<String> {
+    let written = shape.written.iter().map(|it| {
+        let (table, column) = (it.table.word(), quoted(&it.column));
+        let plain = match it.decimal {
+            Decimal::Point => ".str.replace(r\"[^0-9eE.+-]\", \"\", regex=True)",
+            Decimal::Comma => {
+                ".str.replace(r\"[^0-9,+-]\", \"\", regex=True).str.replace(\",\", \".\")"
+            }
+        };
+        format!("{table}[{column}] = pd.to_numeric({table}[{column}]{plain}, errors=\"coerce\")")
+    });
+    let written: Vec<String> = written.collect();
+    let comment = (!written.is_empty()).then(|| {
+        "# Thousands marks, decimal commas and currencies go: numbers become plain.".to_owned()
+    });
+    comment.into_iter().chain(written).collect()
 }
 
 fn target(shape: &Shape) -> Vec<String> {
@@ -97,19 +155,28 @@ fn reading(source: &Source, types: &str) -> String {
         Encoding::Utf8Marked => call += ", encoding=\"utf-8-sig\"",
         Encoding::Latin1 => call += ", encoding=\"latin-1\"",
     }
-    format!("{call}{types})")
+    match source.margin {
+        Margin::None => format!("{call}{types})"),
+        Margin::RowNames => format!("{call}{types}).reset_index(drop=True)"),
+        Margin::Trailing => format!("{call}{types}, index_col=False)"),
+    }
+}
+
+/// A list of strings in one line.
+fn literals(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+    format!("[{}]", quoted.join(", "))
 }
 
 /// A list of strings, over several lines where one would be long.
 fn names(names: &[String]) -> String {
-    let quoted: Vec<String> = names.iter().map(|name| quoted(name)).collect();
-    let line = format!("[{}]", quoted.join(", "));
+    let line = literals(names);
     if line.chars().count() <= 90 {
         return line;
     }
     let mut text = String::from("[\n");
     let mut current = String::from("   ");
-    for name in &quoted {
+    for name in names.iter().map(|name| quoted(name)) {
         if current.chars().count() + name.chars().count() > 96 {
             text += current.trim_end();
             text.push('\n');

@@ -1,13 +1,18 @@
 //! What the data is: which files to train on and to predict for, what the target is, and what each
 //! column is good for.
 //!
-//! In reading order: `table` reads the beginning of a file, `columns` says what a column is good
-//! for, `metric` knows the metrics, and [`Shape::of`] puts it together. Everything follows from
+//! In reading order: `table` reads the beginning of a file, `notation` understands how its numbers
+//! are written, `tables` says which table is for what, `columns` what a column is good for, `joins`
+//! how further tables belong, `metric` knows the metrics, and [`Shape::of`] puts it together. Everything follows from
 //! what the data shows. Names count only where they are a convention of the whole field: `train`
 //! in a file's name, `id` at the end of a column's.
 
 mod columns;
+mod identifier;
+mod joins;
 mod metric;
+mod notation;
+mod problem;
 mod table;
 mod tables;
 
@@ -17,9 +22,14 @@ use std::fmt;
 use mle_star_profile::DataProfile;
 use mle_star_search::models::{DataModality, TaskDescription, TaskType};
 
-use columns::{Use, is_code, is_name_of_identifier, parts, usage};
-pub(crate) use table::Encoding;
+use columns::{Use, is_code, is_mostly_number, is_name_of_identifier, parts, usage};
+pub(crate) use identifier::IdSource;
+use identifier::{identifier, is_worded};
+pub(crate) use joins::{Join, Matches};
+pub(crate) use notation::Decimal;
+pub use problem::ShapeError;
 use table::{Column, Table, number};
+pub(crate) use table::{Encoding, Margin};
 use tables::{Tables, targets};
 
 /// Fewer rows than this cannot be divided for validation.
@@ -36,9 +46,12 @@ pub struct Shape {
     pub(crate) test: Source,
     /// The sample submission.
     pub(crate) sample: Option<Source>,
+    /// Further tables whose rows belong to those of the training and test tables.
+    pub(crate) joins: Vec<Join>,
     /// Other tables, which nobody knows how to use.
     pub(crate) others: Vec<String>,
     pub(crate) id: Option<String>,
+    pub(crate) id_source: IdSource,
     /// Whether identifiers must be read as text to be written back as they were.
     pub(crate) id_is_text: bool,
     pub(crate) targets: Vec<String>,
@@ -61,6 +74,35 @@ pub struct Shape {
     pub(crate) is_about_text: bool,
     /// A date column, if the test rows are later than the training rows.
     pub(crate) time: Option<String>,
+    /// Columns whose numbers are not written plainly.
+    pub(crate) written: Vec<Written>,
+    /// Columns that look like numbers and must be read as text: keys and classes such as `007`.
+    pub(crate) worded: Vec<String>,
+}
+
+/// Numbers that have to be made plain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub(crate) table: Part,
+    pub(crate) column: String,
+    pub(crate) decimal: Decimal,
+}
+
+/// Which of the two tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Train,
+    Test,
+}
+
+impl Part {
+    /// What scripts call it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Train => "train",
+            Self::Test => "test",
+        }
+    }
 }
 
 /// A table as a script reads it.
@@ -69,6 +111,7 @@ pub(crate) struct Source {
     pub(crate) path: String,
     pub(crate) delimiter: char,
     pub(crate) encoding: Encoding,
+    pub(crate) margin: Margin,
 }
 
 /// What is predicted.
@@ -93,66 +136,6 @@ pub(crate) enum Group {
     FirstPart(String),
 }
 
-/// Why the playbook has nothing to say about some data.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ShapeError {
-    /// It knows tables and text only.
-    #[error("the playbook knows tables and text, not {0}")]
-    Modality(&'static str),
-    /// It cannot compute the metric.
-    #[error("the playbook does not know the metric `{0}`; it knows {known}", known = metric::KNOWN)]
-    Metric(String),
-    /// No table to train on.
-    #[error("there is no training table in the data folder (a .csv, .tsv or .csv.gz file)")]
-    NoTrain,
-    /// No table to predict for.
-    #[error("there is no test table beside `{train}`")]
-    NoTest {
-        /// The training table.
-        train: String,
-    },
-    /// No column that could be the target.
-    #[error("the target cannot be told: no column of `{train}` is missing in `{test}`")]
-    NoTarget {
-        /// The training table.
-        train: String,
-        /// The test table.
-        test: String,
-    },
-    /// Nothing to learn from.
-    #[error("the target `{target}` has one value only: there is nothing to learn")]
-    OneValue {
-        /// The target.
-        target: String,
-    },
-    /// Too little to learn from.
-    #[error("{rows} training rows with a target are too few: at least {MIN_ROWS} are needed")]
-    TooFewRows {
-        /// How many there are.
-        rows: usize,
-    },
-    /// A number is wanted where there are words.
-    #[error("the target `{target}` is to be a number, but has values such as `{value}`")]
-    NotANumber {
-        /// The target.
-        target: String,
-        /// One of its values.
-        value: String,
-    },
-    /// Several targets that are not all yes or no.
-    #[error("several targets must each be 0 or 1: `{target}` is not")]
-    SeveralTargets {
-        /// The first that is not.
-        target: String,
-    },
-    /// Nothing to learn from.
-    #[error("no column of `{train}` could be used to predict the target")]
-    NoColumns {
-        /// The training table.
-        train: String,
-    },
-}
-
 impl Shape {
     /// Looks at the data of `task`.
     pub fn of(task: &TaskDescription, profile: &DataProfile) -> Result<Self, ShapeError> {
@@ -164,7 +147,7 @@ impl Shape {
         let metric = metric::canonical(&task.evaluation_metric)
             .ok_or_else(|| ShapeError::Metric(task.evaluation_metric.clone()))?;
         let Tables { train, test, sample, others } = Tables::find(&task.data_dir, profile)?;
-        let targets = targets(&train, &test, sample.as_ref(), &task.description)?;
+        let targets = targets(&train, &test, sample.as_ref(), metric, &task.description)?;
         let labelled = labelled_rows(&train, &targets);
         if labelled < MIN_ROWS && train.complete {
             return Err(ShapeError::TooFewRows { rows: labelled });
@@ -178,13 +161,30 @@ impl Shape {
             ("mean_columnwise_roc_auc", Kind::Binary) => "roc_auc",
             (metric, _) => metric,
         };
-        let id = identifier(&train, &test, sample.as_ref());
+        let (id, id_source) = identifier(&test, sample.as_ref(), &targets);
+        let named = match &id_source {
+            IdSource::Column(name) => Some(name),
+            IdSource::Test | IdSource::Sample => id.as_ref(),
+        };
+        let ids = named.and_then(|id| {
+            test.column(id).or_else(|| sample.as_ref().and_then(|it| it.column(id)))
+        });
+        let id_is_text = ids.is_some_and(is_worded);
+        let (mut joins, mut unused) = (Vec::new(), Vec::new());
+        for other in others {
+            match Join::find(&other, &train, &test, &targets) {
+                Some(join) => joins.push(join),
+                None => unused.push(other.path),
+            }
+        }
         let mut shape = Self {
             train: Source::of(&train),
             test: Source::of(&test),
             sample: sample.as_ref().map(Source::of),
-            others,
-            id_is_text: id.as_deref().and_then(|id| test.column(id)).is_some_and(is_worded),
+            joins,
+            others: unused,
+            id_is_text,
+            id_source,
             targets,
             kind,
             metric,
@@ -199,17 +199,24 @@ impl Shape {
             group: None,
             time: None,
             is_about_text: false,
+            written: Vec::new(),
+            worded: Vec::new(),
             id,
         };
         shape.sort_columns(&train, &test);
-        if shape.columns().next().is_none() {
+        shape.note_notations(&train, &test);
+        if shape.columns().next().is_none() && shape.joins.is_empty() {
             return Err(ShapeError::NoColumns { train: train.path });
         }
         if let (Kind::Binary | Kind::Multiclass, Some(target)) = (kind, shape.targets.first())
             && let Some(column) = train.column(target)
         {
             shape.classes = column.distinct().len() as u64;
-            shape.target_was_whole = column.values.iter().any(Option::is_none)
+            if column.is_number() && column.present().any(has_leading_zero) {
+                shape.worded.push(target.clone());
+            }
+            shape.target_was_whole = !shape.worded.contains(target)
+                && column.values.iter().any(Option::is_none)
                 && column.present().all(|value| value.parse::<i64>().is_ok());
         }
         shape.is_about_text = !shape.text.is_empty()
@@ -228,15 +235,42 @@ impl Shape {
 
     /// Whether there is a column of a kind that front matter names.
     pub(crate) fn has_columns(&self, kind: &str) -> bool {
-        !match kind {
-            "numeric" => &self.numeric,
-            "categorical" => &self.categorical,
-            "text" => &self.text,
-            "dates" => &self.dates,
-            "codes" => &self.codes,
+        // What further tables bring counts too: the data role takes them in later.
+        let (own, joined): (_, fn(&Join) -> bool) = match kind {
+            "numeric" => {
+                (&self.numeric, |it| it.matches == Matches::Several || !it.numeric.is_empty())
+            }
+            "categorical" => (&self.categorical, |it| !it.categorical.is_empty()),
+            "text" => (&self.text, |_| false),
+            "dates" => (&self.dates, |it| !it.dates.is_empty()),
+            "codes" => (&self.codes, |_| false),
             _ => return false,
+        };
+        !own.is_empty() || self.joins.iter().any(joined)
+    }
+
+    /// Remembers which columns of numbers are not written plainly, and which keys are no numbers.
+    fn note_notations(&mut self, train: &Table, test: &Table) {
+        for (part, table) in [(Part::Train, train), (Part::Test, test)] {
+            for column in &table.columns {
+                let name = &column.name;
+                let used = self.numeric.contains(name) || self.targets.contains(name);
+                // Read as text for the sake of the other table, plain numbers are rewritten too.
+                let elsewhere = [train, test]
+                    .iter()
+                    .any(|it| it.column(name).is_some_and(|it| it.decimal.is_some()));
+                if used && elsewhere {
+                    let decimal = column.decimal.unwrap_or(Decimal::Point);
+                    self.written.push(Written { table: part, column: name.clone(), decimal });
+                }
+            }
         }
-        .is_empty()
+        for name in self.joins.iter().flat_map(|join| &join.left) {
+            let worded = [train, test].iter().filter_map(|it| it.column(name)).any(is_worded);
+            if worded && !self.worded.contains(name) {
+                self.worded.push(name.clone());
+            }
+        }
     }
 
     fn sort_columns(&mut self, train: &Table, test: &Table) {
@@ -253,8 +287,10 @@ impl Shape {
                 continue;
             }
             let mut found = usage(column);
-            if found == Use::Numeric && tested.present().any(|value| number(value).is_none()) {
-                // Read as numbers, one word in the test rows would stop the script.
+            if found == Use::Numeric
+                && tested.present().next().is_some()
+                && !is_mostly_number(tested)
+            {
                 found = Use::Categorical;
             }
             match found {
@@ -271,7 +307,8 @@ impl Shape {
 
 impl Source {
     fn of(table: &Table) -> Self {
-        Self { path: table.path.clone(), delimiter: table.delimiter, encoding: table.encoding }
+        let Table { path, delimiter, encoding, margin, .. } = table;
+        Self { path: path.clone(), delimiter: *delimiter, encoding: *encoding, margin: *margin }
     }
 }
 
@@ -340,28 +377,15 @@ fn kind(
     }
 }
 
-/// The column that names the rows of a submission.
-fn identifier(train: &Table, test: &Table, sample: Option<&Table>) -> Option<String> {
-    let unique = |name: &str| test.column(name).is_some_and(Column::is_unique);
-    if let Some(sample) = sample {
-        let names = sample.columns.iter().map(|column| column.name.as_str());
-        return names.into_iter().find(|name| test.has(name)).map(str::to_owned);
-    }
-    let mut names = test.columns.iter().map(|column| column.name.as_str());
-    names
-        .find(|name| is_name_of_identifier(name) && train.has(name) && unique(name))
-        .map(str::to_owned)
-}
-
-/// Whether some value of an identifier is no plain whole number.
-fn is_worded(column: &Column) -> bool {
-    column.present().any(|value| value.parse::<i64>().ok().is_none_or(|it| it.to_string() != value))
-}
-
 fn rows(train: &Table, profile: &DataProfile) -> u64 {
     let profiled = profile.files.iter().find(|file| file.path == train.path);
     let counted = profiled.and_then(|file| file.table.as_ref()).map(|table| table.rows);
     if train.complete { train.rows as u64 } else { counted.unwrap_or(0).max(train.rows as u64) }
+}
+
+/// Whether a whole number would lose something if it were read as one.
+fn has_leading_zero(value: &str) -> bool {
+    value.len() > 1 && value.starts_with('0') && value.bytes().all(|it| it.is_ascii_digit())
 }
 
 /// How many words the values of a column have on average.

@@ -14,7 +14,7 @@ use insta::assert_snapshot;
 use crate::shop::{REPLIES, Shop, steps};
 
 /// What `command` says while it does nothing.
-fn refusal(shop: &Shop, command: &mut Command) -> String {
+pub(crate) fn refusal(shop: &Shop, command: &mut Command) -> String {
     let before = files(shop.path());
     let output = command.output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
@@ -396,7 +396,7 @@ fn agents_that_cannot_be_had() {
     ");
     assert_snapshot!(with("playbook"), @"
     error: 2 training rows with a target are too few: at least 10 are needed
-    hint: the playbook wants train.csv, test.csv and, best, sample_submission.csv in `data_dir`
+    hint: add training rows that have a target
     exit code: 2
     ");
     assert_snapshot!(with("scripted:nothing.yaml"), @"

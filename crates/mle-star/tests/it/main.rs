@@ -9,6 +9,7 @@ mod containment;
 mod kill;
 mod library;
 mod limits;
+mod odd;
 mod playbook;
 mod python;
 mod requirements;

@@ -17,10 +17,10 @@ const WHOLE: &str = "M=2 T=1 K=1 L=2 R=1";
 const SMALLEST: &str = "M=1 T=1 K=1 L=1 R=1";
 
 /// Each of these uses all cores; one after the other they are no slower.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+pub(crate) static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
 /// A Python with the standard packages.
-async fn python() -> Option<Utf8PathBuf> {
+pub(crate) async fn python() -> Option<Utf8PathBuf> {
     match venv::provide_standard(Utf8Path::new(env!("CARGO_TARGET_TMPDIR")), &|_| ()).await {
         Ok(python) => Some(python),
         Err(error) => {
@@ -96,12 +96,12 @@ fn submission(result: &FinalResult) -> Vec<(String, String)> {
     lines.map(|(id, answer)| (id.to_owned(), answer.to_owned())).collect()
 }
 
-fn failures(run: &Utf8Path) -> Vec<String> {
-    let warnings = records(run).into_iter().filter_map(|record| match record {
+pub(crate) fn warnings(run: &Utf8Path) -> Vec<String> {
+    let found = records(run).into_iter().filter_map(|record| match record {
         Record::Happened { event: Event::Warned { message }, .. } => Some(message),
         _ => None,
     });
-    warnings.collect()
+    found.collect()
 }
 
 #[tokio::test]
@@ -114,7 +114,7 @@ async fn a_yes_or_no_question_is_answered_from_data_to_submission() {
     let task = task(&shop, "accuracy", MetricDirection::Maximize);
     let result = run(&shop, task, WHOLE, python).await;
 
-    assert_eq!(failures(&shop.only_run()), [""; 0]);
+    assert_eq!(warnings(&shop.only_run()), [""; 0]);
     assert!(f64::from(result.final_solution.score.unwrap()) > 0.85);
     assert!(result.phase3.as_ref().unwrap().ensemble_scores.iter().all(Option::is_some));
     let rows = submission(&result);
@@ -149,7 +149,7 @@ async fn a_number_is_predicted_from_data_in_an_odd_form() {
     let task = task(&shop, "rmse", MetricDirection::Minimize);
     let result = run(&shop, task, SMALLEST, python).await;
 
-    assert_eq!(failures(&shop.only_run()), [""; 0]);
+    assert_eq!(warnings(&shop.only_run()), [""; 0]);
     // The answers have a standard deviation of about 90, and noise of about 6.
     assert!(f64::from(result.final_solution.score.unwrap()) < 30.0);
     assert_eq!(submission(&result).len(), 101);

@@ -9,16 +9,35 @@ from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
 
+def places(fit):
+    """A latitude and a longitude, told by their values: two columns side by side, within 90 and 180 degrees,
+    written as finely and spread about as far as each other, and either far from zero for their spread or all around the globe."""
+    def decimals(values):
+        return int(np.median([len(f"{value:.6f}".rstrip("0").split(".")[1]) for value in values[:500]]))
+
+    known = {column: fit[column].dropna().to_numpy(float) for column in NUMERIC}
+    for first, second in zip(NUMERIC, NUMERIC[1:]):
+        pair = sorted((first, second), key=lambda column: np.abs(known[column]).max(initial=0))
+        latitude, longitude = known[pair[0]], known[pair[1]]
+        if min(len(np.unique(latitude)), len(np.unique(longitude))) <= 20:
+            continue
+        if np.abs(latitude).max() > 90 or np.abs(longitude).max() > 180:
+            continue
+        fine = decimals(latitude), decimals(longitude)
+        if min(fine) < 2 or abs(fine[0] - fine[1]) > 1:
+            continue
+        if not 0.125 < latitude.std() / longitude.std() < 8:
+            continue
+        regional = all(np.ptp(values) < 60 and np.hypot(latitude.mean(), longitude.mean()) > 6 * values.std() for values in (latitude, longitude))
+        global_ = np.ptp(longitude) > 180 and np.ptp(latitude) > 45 and longitude.min() < -90 and longitude.max() > 90
+        if (regional and max(np.abs(latitude).max(), np.abs(longitude).max()) > 20) or global_:
+            return pair
+    return []
+
+
 def features_coordinates(frame, fit):
-    """Only where a latitude and a longitude are found: by range, by fine fractions and by their usual names."""
-    pair = []
-    for start, limit in (("lat", 90), ("lon", 180), ("lng", 180)):
-        for column in NUMERIC:
-            values = pd.to_numeric(fit[column], errors="coerce")
-            named = any(word.startswith(start) for word in str(column).lower().replace("-", "_").split("_"))
-            if named and values.abs().max() <= limit and values.nunique() > 20 and len(pair) < 2:
-                pair.append(column)
-    if len(pair) < 2:
+    pair = places(fit)
+    if not pair:
         return pd.DataFrame(index=frame.index)
     middle = fit[pair].median()
     known, here = fit[pair].fillna(middle).to_numpy(float), frame[pair].fillna(middle).to_numpy(float)

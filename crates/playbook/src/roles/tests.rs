@@ -232,6 +232,31 @@ fn unused_files_are_named() {
 }
 
 #[test]
+fn tables_that_belong_are_taken_in_once() {
+    let train = testing::rows(60, |row| (row % 2).to_string());
+    let test = testing::test_rows(30);
+    let about = (0..60).map(|row| format!("{row},{}.5\n", row * 3)).collect::<String>();
+    let about = format!("id,height\n{about}");
+    let files = [
+        ("train.csv", train.as_bytes()),
+        ("test.csv", test.as_bytes()),
+        ("about.csv", about.as_bytes()),
+    ];
+    let playbook = testing::playbook("accuracy", &files).unwrap();
+    let script = merged(&playbook);
+    assert!(!script.contains("about.csv"));
+    let input = json!({ "initial_solution": script, "task_description": "" });
+    let revised = code(&ask(&playbook, "data", None, input));
+    assert!(
+        revised
+            .contains("made = looked_up(further.dropna(subset=[\"id\"]), [\"id\"], [\"height\"]")
+    );
+    assert_eq!(Script::parse(&revised).names(Kind::Model).len(), 2);
+    let input = json!({ "initial_solution": revised, "task_description": "" });
+    assert_eq!(ask(&playbook, "data", None, input).text, "All the provided information is used.");
+}
+
+#[test]
 fn a_role_that_is_not_known_gets_no_answer() {
     let playbook = testing::binary();
     assert!(playbook.answer(&call("dreamer", None, json!({}))).is_err());

@@ -30,7 +30,7 @@ pub(crate) fn usage(column: &Column) -> Use {
     if distinct.is_empty() || (distinct.len() == 1 && complete) {
         return Use::Nothing;
     }
-    if column.is_number() {
+    if is_mostly_number(column) {
         return if names_rows(column) { Use::Nothing } else { Use::Numeric };
     }
     let share = |test: &dyn Fn(&str) -> bool| {
@@ -55,6 +55,17 @@ pub(crate) fn usage(column: &Column) -> Use {
         return Use::Text;
     }
     hashes_or_categories(column)
+}
+
+/// Whether a column is of numbers, with a few words or marks such as `?` where there are none.
+pub(crate) fn is_mostly_number(column: &Column) -> bool {
+    let present = column.present().count();
+    let words: Vec<&str> = column.present().filter(|value| number(value).is_none()).collect();
+    let different: HashSet<&&str> = words.iter().collect();
+    let numbers = present - words.len();
+    let marks = words.iter().all(|value| !value.contains(char::is_alphanumeric));
+    (numbers * 2 >= present && marks && numbers > 0)
+        || (numbers * 20 >= present * 19 && different.len() <= 3 && numbers > 0)
 }
 
 /// Strings that all differ say nothing unless they have parts.
@@ -149,7 +160,7 @@ mod tests {
 
     fn column(name: &str, values: impl IntoIterator<Item = String>) -> Column {
         let values = values.into_iter().map(|it| Some(it).filter(|it| !it.is_empty())).collect();
-        Column { name: name.to_owned(), values }
+        Column { name: name.to_owned(), values, decimal: None }
     }
 
     fn used(name: &str, value: impl Fn(usize) -> String) -> Use {
@@ -177,6 +188,18 @@ mod tests {
         assert_eq!(used("some_id", |row| ((row * 7) % 200).to_string()), Use::Nothing);
         let hash = |row: usize| format!("{:x}", row.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         assert_eq!(used("a", |row| hash(row + 1).replace(char::is_numeric, "q")), Use::Nothing);
+    }
+
+    #[test]
+    fn marks_and_rare_words_among_numbers_are_gaps() {
+        let sometimes = |every: usize, word: &'static str| {
+            move |row: usize| {
+                if row % every == 1 { word.to_owned() } else { format!("{row}.5") }
+            }
+        };
+        assert_eq!(used("a", sometimes(3, "?")), Use::Numeric);
+        assert_eq!(used("a", sometimes(40, "unknown")), Use::Numeric);
+        assert_eq!(used("a", sometimes(3, "unknown")), Use::Code);
     }
 
     #[test]

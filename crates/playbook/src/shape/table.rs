@@ -6,6 +6,8 @@ use std::io::{self, BufReader, Read};
 use camino::Utf8Path;
 use csv::ByteRecord;
 
+use super::notation::{Decimal, make_plain};
+
 /// Rows that are looked at.
 const MAX_ROWS: usize = 20_000;
 /// Cells that are looked at, so that wide tables take no more memory than long ones.
@@ -22,6 +24,7 @@ pub(crate) struct Table {
     pub(crate) delimiter: char,
     pub(crate) encoding: Encoding,
     pub(crate) columns: Vec<Column>,
+    pub(crate) margin: Margin,
     /// How many rows were read.
     pub(crate) rows: usize,
     /// Whether those are all.
@@ -38,12 +41,24 @@ pub(crate) enum Encoding {
     Latin1,
 }
 
+/// What rows have beyond the columns that the header names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Margin {
+    None,
+    /// A name of the row before its cells.
+    RowNames,
+    /// A delimiter after the last cell.
+    Trailing,
+}
+
 /// One column, as far as it was read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Column {
     pub(crate) name: String,
     /// One for each row; `None` where there is no value.
     pub(crate) values: Vec<Option<String>>,
+    /// How its numbers were written, if not plainly.
+    pub(crate) decimal: Option<Decimal>,
 }
 
 impl Table {
@@ -87,9 +102,13 @@ impl Table {
         }
         let mut utf8 = true;
         let names = unique(record.iter().map(|cell| text(cell, &mut utf8)).collect());
-        let mut columns: Vec<Column> =
-            names.into_iter().map(|name| Column { name, values: Vec::new() }).collect();
+        let mut columns: Vec<Column> = names
+            .into_iter()
+            .map(|name| Column { name, values: Vec::new(), decimal: None })
+            .collect();
         let most = MAX_ROWS.min(MAX_CELLS / columns.len().max(1)).max(100);
+        let margin = margin(&sample, delimiter);
+        let skipped = usize::from(margin == Margin::RowNames);
         let mut rows = 0;
         let complete = loop {
             if !reader.read_byte_record(&mut record)? {
@@ -100,7 +119,7 @@ impl Table {
             }
             rows += 1;
             for (position, column) in columns.iter_mut().enumerate() {
-                let value = record.get(position).map(|cell| text(cell, &mut utf8));
+                let value = record.get(position + skipped).map(|cell| text(cell, &mut utf8));
                 column.values.push(value.filter(|value| !is_missing(value)));
             }
         };
@@ -111,7 +130,9 @@ impl Table {
         };
         let delimiter = char::from(delimiter);
         let path = path.to_owned();
-        Ok(Some(Self { path, delimiter, encoding, columns, rows, complete }))
+        let mut table = Self { path, delimiter, encoding, columns, margin, rows, complete };
+        make_plain(&mut table);
+        Ok(Some(table))
     }
 
     pub(crate) fn column(&self, name: &str) -> Option<&Column> {
@@ -183,16 +204,50 @@ fn text(cell: &[u8], utf8: &mut bool) -> String {
     }
 }
 
-/// Names as pandas gives them: a second `x` is `x.1`, a blank one `Unnamed: 3`.
+/// Names as pandas gives them: a second `x` is `x.1`, or the next that is free; a blank one is
+/// `Unnamed: 3`.
 fn unique(names: Vec<String>) -> Vec<String> {
-    let mut seen: HashMap<String, usize> = HashMap::new();
-    let named = names.into_iter().enumerate().map(|(position, name)| {
-        let name = if name.is_empty() { format!("Unnamed: {position}") } else { name };
-        let count = seen.entry(name.clone()).or_default();
-        *count += 1;
-        if *count == 1 { name } else { format!("{name}.{}", *count - 1) }
-    });
-    named.collect()
+    let blank = |(position, name): (usize, String)| {
+        if name.is_empty() { format!("Unnamed: {position}") } else { name }
+    };
+    let mut names: Vec<String> = names.into_iter().enumerate().map(blank).collect();
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for position in 0..names.len() {
+        let Some(name) = names.get(position).cloned() else { continue };
+        let mut free = name.clone();
+        let mut count = counts.get(&name).copied().unwrap_or(0);
+        while count > 0 {
+            counts.insert(name.clone(), count + 1);
+            free = format!("{name}.{count}");
+            count = match names.contains(&free) {
+                true => count + 1,
+                false => counts.get(&free).copied().unwrap_or(0),
+            };
+        }
+        counts.insert(free.clone(), count + 1);
+        if let Some(place) = names.get_mut(position) {
+            *place = free;
+        }
+    }
+    names
+}
+
+/// What the first rows have beyond the header.
+fn margin(sample: &[u8], delimiter: u8) -> Margin {
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(delimiter)
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(sample);
+    let records: Vec<ByteRecord> = reader.byte_records().take(50).filter_map(Result::ok).collect();
+    // The last record may be cut off.
+    let Some((header, rows)) = records.split_first() else { return Margin::None };
+    let rows = if rows.len() > 40 { rows.get(..40).unwrap_or(rows) } else { rows };
+    if rows.is_empty() || rows.iter().any(|row| row.len() != header.len() + 1) {
+        return Margin::None;
+    }
+    let blank = |row: &ByteRecord| row.iter().next_back().is_some_and(<[u8]>::is_empty);
+    if rows.iter().all(blank) { Margin::Trailing } else { Margin::RowNames }
 }
 
 /// The delimiter that makes the most of the first rows.
@@ -243,6 +298,26 @@ mod tests {
         assert_eq!((table.delimiter, table.encoding), ('\t', Encoding::Latin1));
         assert_eq!(table.columns[1].values, [Some("é".to_owned())]);
         assert_eq!(table.columns[2].name, "b.1");
+    }
+
+    #[test]
+    fn names_are_made_unique_as_pandas_makes_them() {
+        let names = |header: &str| -> Vec<String> {
+            unique(header.split(',').map(str::to_owned).collect())
+        };
+        assert_eq!(names("x,x,x.1,x,"), ["x", "x.2", "x.1", "x.3", "Unnamed: 4"]);
+        assert_eq!(names("x,x.1,x,x,x.1"), ["x", "x.1", "x.2", "x.3", "x.1.1"]);
+    }
+
+    #[test]
+    fn rows_that_are_longer_than_the_header_are_aligned() {
+        let table = read(b"a,b\nfirst,1,2\nsecond,3,4\n");
+        assert_eq!(table.margin, Margin::RowNames);
+        assert_eq!(table.columns[0].values, [Some("1".to_owned()), Some("3".to_owned())]);
+        let table = read(b"a,b\n1,2,\n3,4,\n");
+        assert_eq!(table.margin, Margin::Trailing);
+        assert_eq!(table.columns[0].values, [Some("1".to_owned()), Some("3".to_owned())]);
+        assert_eq!(read(b"a,b\n1,2\n3,4,5\n").margin, Margin::None);
     }
 
     #[test]
