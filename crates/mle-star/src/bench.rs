@@ -220,9 +220,8 @@ pub fn table(collection: &Collection, results: &[Graded]) -> String {
         "| task | | constant | baseline | AutoGluon | ours | validation | medal | seconds |\n\
          | --- | --- | ---: | ---: | ---: | ---: | ---: | --- | ---: |\n",
     );
-    let mut phases = String::from(
-        "\n| task | initial | refined | ensemble |\n| --- | ---: | ---: | ---: |\n",
-    );
+    let mut phases =
+        String::from("\n| task | initial | refined | ensemble |\n| --- | ---: | ---: | ---: |\n");
     let mut tasks: Vec<&str> = results.iter().map(|it| it.task.as_str()).collect();
     tasks.dedup();
     let (mut above_baseline, mut within_error, mut above_autogluon) = (0, 0, 0);
@@ -266,7 +265,8 @@ pub fn table(collection: &Collection, results: &[Graded]) -> String {
         let phase = |which: fn(&[Option<f64>; 3]) -> Option<f64>| {
             figure(mean(trials.iter().map(|it| which(&it.phases))))
         };
-        let [initial, refined, ensemble] = [phase(|it| it[0]), phase(|it| it[1]), phase(|it| it[2])];
+        let [initial, refined, ensemble] =
+            [phase(|it| it[0]), phase(|it| it[1]), phase(|it| it[2])];
         writeln!(phases, "| {task} | {initial} | {refined} | {ensemble} |").ok();
     }
     let valid = results.iter().filter(|it| it.grade.valid).count();

@@ -175,8 +175,10 @@ mod tests {
                             !ideas(&playbook, &code).iter().any(|(it, _)| *it == tag),
                             "{tag} is proposed again after it was carried out"
                         );
-                        let whole = script.to_string().replacen(&block.text, &code, 1);
-                        assert_eq!(crate::leaks(&whole), [], "{tag}");
+                        if tag.starts_with("features/") {
+                            let whole = script.to_string().replacen(&block.text, &code, 1);
+                            assert_eq!(crate::leaks(&whole), [], "{tag}");
+                        }
                         let refined = Script::parse(&code);
                         for name in refined.names(Kind::Model) {
                             let listed = code.contains(&format!("\"{name}\": model_{name}"));
