@@ -1,6 +1,6 @@
 //! One conversation: a process, and what goes back and forth on its standard streams.
 //!
-//! [`Conversation::hear`] is where everything happens. It waits for the next line of the program
+//! `Conversation::hear` is where everything happens. It waits for the next line of the program
 //! and meanwhile writes what is to be written, reads what the program complains about, runs the
 //! callbacks that it asked for, and looks at the clock. All else is built on it.
 

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 mod bench;
+mod binary;
 mod callbacks;
 mod ends;
 mod faults;
+mod real;
