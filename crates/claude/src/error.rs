@@ -189,7 +189,7 @@ impl Error {
         match self {
             Self::Closed { .. } | Self::Hung { .. } | Self::Garbage { .. } => Retry::Later,
             // Memory, processes or files may be short; a wrong option stays wrong.
-            Self::Exited { code: None, .. } => Retry::Later,
+            Self::Exited { code: None | Some(128..), .. } => Retry::Later,
             Self::NotStarted { source, .. } => {
                 let kind = source.kind();
                 let stays =

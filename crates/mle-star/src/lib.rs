@@ -29,6 +29,7 @@
 //! ```
 
 pub mod agents;
+pub mod claude;
 pub mod demo;
 pub mod doctor;
 pub mod estimate;
