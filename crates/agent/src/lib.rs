@@ -97,6 +97,12 @@ pub enum AgentError {
         /// What it said.
         reason: String,
     },
+    /// The agent cannot be used as it is set up. Asking again helps only after that was mended.
+    #[error("the agent cannot be used: {reason}")]
+    Unusable {
+        /// What is wrong.
+        reason: String,
+    },
     /// A scripted agent has no reply for this call.
     #[error("no scripted reply for role `{role}` at step `{step}`")]
     NotScripted {

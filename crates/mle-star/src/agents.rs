@@ -7,6 +7,7 @@ use std::str::FromStr;
 use camino::{Utf8Path, Utf8PathBuf};
 use mle_star_agent::scripted::ScriptError;
 use mle_star_agent::{Agent, AgentError, Reply, Scripted};
+use mle_star_claude::Cli;
 use mle_star_exec::machine::Package;
 use mle_star_journal::JournalError;
 use mle_star_playbook::{Options, Playbook, ShapeError};
@@ -15,8 +16,15 @@ use mle_star_search::event::{Output, Record};
 use mle_star_search::models::{PipelineConfig, TaskDescription};
 use mle_star_search::rundir::RunDir;
 
+use crate::RunError;
+use crate::claude::{Claude, ClaudeError, Credentials, Over};
+use crate::executor;
+
 /// How the playbook is shown: nobody is to take it for a model. It is also read back.
 const PLAYBOOK: &str = "playbook (no LLM)";
+
+/// What stands before the agents that take the place of the model.
+const OVER: &str = "claude-over-";
 
 /// A choice of agents, as `--agents` spells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +37,9 @@ pub enum Agents {
     Scripted(Utf8PathBuf),
     /// `replay:<run>`: the replies of another run, step by step.
     Replay(Utf8PathBuf),
+    /// `claude-over-<agents>`: the `claude` program with other agents in the place of the model. To
+    /// try everything without a key.
+    ClaudeOver(Box<Self>),
 }
 
 /// Why agents cannot be had.
@@ -40,9 +51,9 @@ pub enum AgentsError {
     /// There is no key for them.
     #[error("the environment variable `ANTHROPIC_API_KEY` is not set")]
     NoKey,
-    /// They are not part of this version.
-    #[error("the agents `{0}` are not part of this version yet")]
-    NotYet(Agents),
+    /// The program behind them cannot be used.
+    #[error(transparent)]
+    Claude(#[from] ClaudeError),
     /// The playbook has nothing to say about the data.
     #[error(transparent)]
     Playbook(#[from] ShapeError),
@@ -62,8 +73,8 @@ pub enum AgentsError {
 /// What agents may want to know about a run before it begins.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Briefing<'a> {
-    /// Whether there is a key for Claude.
-    pub(crate) has_key: bool,
+    /// The program that supervises, if not this one.
+    pub(crate) supervisor: Option<&'a Utf8Path>,
     pub(crate) task: &'a TaskDescription,
     pub(crate) config: &'a PipelineConfig,
     pub(crate) data: &'a DataProfile,
@@ -73,12 +84,23 @@ pub(crate) struct Briefing<'a> {
 
 impl Agents {
     /// Opens them.
-    pub(crate) fn open(&self, briefing: &Briefing<'_>) -> Result<Box<dyn Agent>, AgentsError> {
+    pub(crate) async fn open(&self, briefing: &Briefing<'_>) -> Result<Box<dyn Agent>, RunError> {
         match self {
-            Self::Claude if !briefing.has_key => Err(AgentsError::NoKey),
-            Self::Claude => Err(AgentsError::NotYet(self.clone())),
-            Self::Playbook => Ok(Box::new(playbook(briefing)?)),
-            Self::Scripted(file) => Ok(Box::new(Scripted::from_file(file)?)),
+            Self::Claude => match Credentials::find() {
+                Some(_) => claude(briefing, None).await,
+                None => Err(AgentsError::NoKey.into()),
+            },
+            Self::ClaudeOver(agents) => {
+                let agent = Box::pin(agents.open(briefing)).await?;
+                let over = Over::start(agent).await.map_err(ClaudeError::from);
+                claude(briefing, Some(over.map_err(AgentsError::from)?)).await
+            }
+            Self::Playbook => {
+                Ok(Box::new(playbook(briefing).map_err(AgentsError::from)?) as Box<dyn Agent>)
+            }
+            Self::Scripted(file) => {
+                Ok(Box::new(Scripted::from_file(file).map_err(AgentsError::from)?))
+            }
             Self::Replay(run) => Ok(Box::new(replay(run)?)),
         }
     }
@@ -90,6 +112,7 @@ impl Agents {
         match self {
             Self::Scripted(file) => Self::Scripted(absolute(file)),
             Self::Replay(run) => Self::Replay(absolute(run)),
+            Self::ClaudeOver(agents) => Self::ClaudeOver(Box::new(agents.absolute())),
             Self::Claude | Self::Playbook => self,
         }
     }
@@ -99,6 +122,9 @@ impl FromStr for Agents {
     type Err = AgentsError;
 
     fn from_str(text: &str) -> Result<Self, AgentsError> {
+        if let Some(agents) = text.strip_prefix(OVER) {
+            return Ok(Self::ClaudeOver(Box::new(agents.parse()?)));
+        }
         match text.split_once(':') {
             None if text == "claude" => Ok(Self::Claude),
             None if text == "playbook" || text == PLAYBOOK => Ok(Self::Playbook),
@@ -116,8 +142,19 @@ impl fmt::Display for Agents {
             Self::Playbook => f.write_str(PLAYBOOK),
             Self::Scripted(file) => write!(f, "scripted:{file}"),
             Self::Replay(run) => write!(f, "replay:{run}"),
+            Self::ClaudeOver(agents) => write!(f, "{OVER}{agents}"),
         }
     }
+}
+
+/// Agents behind the `claude` program.
+async fn claude(briefing: &Briefing<'_>, over: Option<Over>) -> Result<Box<dyn Agent>, RunError> {
+    let Briefing { task, config, supervisor, .. } = *briefing;
+    let path = config.claude_path.as_deref().map(Utf8Path::as_std_path);
+    let cli = Cli::find(path).await.map_err(ClaudeError::from).map_err(AgentsError::from)?;
+    let cli = cli.launched(executor::keeper(supervisor)?);
+    let claude = Claude::new(cli, config, task.data_dir.clone(), over);
+    Ok(Box::new(claude.map_err(AgentsError::from)?))
 }
 
 fn playbook(briefing: &Briefing<'_>) -> Result<Playbook, ShapeError> {

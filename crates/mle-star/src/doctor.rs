@@ -1,6 +1,7 @@
 //! What works here: every part that a run needs, looked at by using it.
 
 use camino::{Utf8Path, Utf8PathBuf};
+use mle_star_claude::Cli;
 use mle_star_exec::limits::{free_disk_bytes, size};
 use mle_star_exec::machine::{self, GpuInfo, Interpreter, Machine};
 use mle_star_exec::sandbox::{Containment, Gap, Tier, Wish};
@@ -10,6 +11,7 @@ use mle_star_search::models::{
 };
 use serde::Serialize;
 
+use crate::claude::Credentials;
 use crate::executor::{self, Purpose};
 use crate::python::{self, Managed};
 
@@ -55,6 +57,8 @@ pub struct Doctor {
     pub wish: Wish,
     /// The program that supervises scripts, if not this one.
     pub supervisor: Option<Utf8PathBuf>,
+    /// The `claude` program, if not the one that a run would find.
+    pub claude_path: Option<Utf8PathBuf>,
 }
 
 /// Whether a run would work.
@@ -88,8 +92,27 @@ impl Doctor {
                 remedy: None,
             }),
         }
+        checks.extend([self.claude().await, credentials()]);
         checks.extend([cards(gpus), memory(), self.disk()]);
         checks
+    }
+
+    /// The program behind Claude's agents. The others do without.
+    async fn claude(&self) -> Check {
+        let of_environment = || std::env::var("MLE_STAR_CLAUDE_PATH").ok().map(Utf8PathBuf::from);
+        let path = self.claude_path.clone().or_else(of_environment);
+        match Cli::find(path.as_deref().map(Utf8Path::as_std_path)).await {
+            Ok(cli) => ok("claude", format!("{} at {}", cli.version(), cli.path().display())),
+            Err(error) => Check {
+                name: "claude",
+                state: State::Weak,
+                found: in_full(&error),
+                remedy: Some(match error.remedy() {
+                    Some(remedy) => format!("{remedy}; --agents playbook does without"),
+                    None => "--agents playbook does without".to_owned(),
+                }),
+            },
+        }
     }
 
     /// The interpreter to try the sandbox with, and how its packages are.
@@ -242,6 +265,20 @@ fn packages_of(machine: &Machine) -> Check {
                 mle_star_view::shell_word(&machine.python),
                 lacking.join(" ")
             )),
+        },
+    }
+}
+
+/// Whether there is anything by which a model's service would know us. Whether it does, only a
+/// request would tell, which costs money.
+fn credentials() -> Check {
+    match Credentials::find() {
+        Some(Credentials { variable }) => ok("key", format!("{variable} is set")),
+        None => Check {
+            name: "key",
+            state: State::Weak,
+            found: "no key for Claude's agents".to_owned(),
+            remedy: Some("set ANTHROPIC_API_KEY; --agents playbook does without".to_owned()),
         },
     }
 }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use camino::{Utf8Path, Utf8PathBuf};
+use mle_star_claude::Launch;
 use mle_star_exec::limits::Limits;
 use mle_star_exec::machine::GpuInfo;
 use mle_star_exec::sandbox::{Network, Wish};
@@ -15,12 +16,14 @@ use crate::RunError;
 
 /// The argument by which this program is asked to supervise a script.
 const SHIM: &str = "__shim";
+/// The argument by which this program is asked to keep the `claude` program.
+const KEEP: &str = "__keep";
 
 /// Whether this program supervises a script when it is asked to.
 static ANSWERS: AtomicBool = AtomicBool::new(false);
 
-/// Supervises a script if this program was started for that, and then says how to exit. Says
-/// nothing if it was not.
+/// Supervises a script, or keeps the `claude` program, if this program was started for that, and
+/// then says how to exit. Says nothing if it was not.
 ///
 /// Scripts run under a supervisor, which is this program started again. A program that uses this
 /// library calls this first in its `main`, before it starts a thread:
@@ -40,12 +43,21 @@ static ANSWERS: AtomicBool = AtomicBool::new(false);
 /// One that does not needs the `mle-star` program beside it or on the path.
 pub fn supervise_if_asked() -> Option<ExitCode> {
     ANSWERS.store(true, Ordering::Relaxed);
-    let mut arguments = std::env::args().skip(1);
-    if arguments.next().as_deref() != Some(SHIM) {
-        return None;
+    let mut arguments = std::env::args_os().skip(1);
+    let first = arguments.next()?;
+    if first == SHIM {
+        let folder = arguments.next().and_then(|it| it.into_string().ok()).unwrap_or_default();
+        Some(mle_star_exec::supervise(Utf8Path::new(&folder)))
+    } else if first == KEEP {
+        Some(mle_star_claude::keep(arguments))
+    } else {
+        None
     }
-    let folder = arguments.next().unwrap_or_default();
-    Some(mle_star_exec::supervise(Utf8Path::new(&folder)))
+}
+
+/// How the `claude` program is started: by a program that ends it when we end.
+pub(crate) fn keeper(named: Option<&Utf8Path>) -> Result<Launch, RunError> {
+    Ok(Launch::through(supervisor(named)?.program.as_std_path(), [KEEP]))
 }
 
 /// The program that supervises scripts: the one that is named, this one, or `mle-star`.

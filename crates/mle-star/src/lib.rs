@@ -30,6 +30,7 @@
 
 pub mod agents;
 pub mod bench;
+pub mod claude;
 pub mod demo;
 pub mod doctor;
 pub mod estimate;

@@ -252,12 +252,18 @@ impl Pipeline {
         let manifest = Manifest::of(&task.data_dir)?;
 
         let agents = agents.absolute();
-        let has_key = has_key();
-        let briefing =
-            Briefing { has_key, task: &task, config: &config, data: &data, packages: &[] };
-        agents.open(&briefing)?; // what is wrong is said before minutes are spent on packages
+        let supervised_by = supervisor.as_deref();
+        let briefing = Briefing {
+            supervisor: supervised_by,
+            task: &task,
+            config: &config,
+            data: &data,
+            packages: &[],
+        };
+        // What is wrong is said before minutes are spent on packages.
+        drop(agents.open(&briefing).await?);
         let machine = python::machine(python, &task.packages, &progress, if_absent).await?;
-        let agent = agents.open(&Briefing { packages: &machine.packages, ..briefing })?;
+        let agent = agents.open(&Briefing { packages: &machine.packages, ..briefing }).await?;
         let purpose = Purpose {
             task: &task,
             config: &config,
@@ -266,7 +272,7 @@ impl Pipeline {
             wish: sandbox,
             folder: &camino::absolute_utf8(&runs)?,
         };
-        let executor = executor::local(&purpose, supervisor.as_deref()).await?;
+        let executor = executor::local(&purpose, supervised_by).await?;
         let containment = executor.containment().cloned();
 
         let header = Header {
@@ -317,7 +323,10 @@ impl Resume {
         }
         let in_run = |source| RunError::Open { run: root.clone(), source };
         let mut header = Run::read_header(&dir).map_err(in_run)?;
-        let wanted = self.limits.over(header.config.clone().into_layer()).resolve()?;
+        let here = ConfigLayer::from_environment(utf8_environment())?.claude_path;
+        let here = ConfigLayer { claude_path: here, ..ConfigLayer::default() };
+        let limits = self.limits.over(here);
+        let wanted = limits.over(header.config.clone().into_layer()).resolve()?;
         header.config = header.config.with_limits_of(&wanted)?;
         if let Some(data) = &self.data {
             header.task.data_dir = camino::absolute_utf8(data)?;
@@ -336,13 +345,14 @@ impl Resume {
             header.machine =
                 python::machine(None, packages, &self.progress, IfAbsent::Make).await?;
         }
-        let agent = agents.open(&Briefing {
-            has_key: has_key(),
+        let briefing = Briefing {
+            supervisor: self.supervisor.as_deref(),
             task: &header.task,
             config: &header.config,
             data: &header.data,
             packages: &header.machine.packages,
-        })?;
+        };
+        let agent = agents.open(&briefing).await?;
         header.sandbox = self.sandbox.unwrap_or(header.sandbox);
         let purpose = Purpose {
             task: &header.task,
@@ -395,6 +405,7 @@ fn deliver(dir: &RunDir, result: &FinalResult) -> Result<(), RunError> {
 fn sharing(executor: Local, agents: &Agents, dir: &RunDir) -> Local {
     match agents {
         Agents::Playbook => executor.sharing(dir.shared()),
+        Agents::ClaudeOver(others) => sharing(executor, others, dir),
         Agents::Claude | Agents::Scripted(_) | Agents::Replay(_) => executor,
     }
 }
@@ -449,10 +460,6 @@ fn check_prompts(folder: Utf8PathBuf) -> Result<Utf8PathBuf, RunError> {
     }
 }
 
-fn has_key() -> bool {
-    std::env::var_os("ANTHROPIC_API_KEY").is_some_and(|key| !key.is_empty())
-}
-
 impl RunError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
@@ -500,7 +507,10 @@ impl RunError {
                 Some("set it, or use --agents playbook, which needs no key".to_owned())
             }
             Self::Agents(AgentsError::Playbook(error)) => error.hint().map(str::to_owned),
-            Self::Agents(AgentsError::NotYet(_)) => Some("use --agents playbook".to_owned()),
+            Self::Agents(AgentsError::Claude(error)) => Some(match error.remedy() {
+                Some(remedy) => format!("{remedy}; --claude-path names the program"),
+                None => "--claude-path names the program".to_owned(),
+            }),
             Self::Agents(AgentsError::Unknown(_)) => {
                 Some("agents are claude, playbook, scripted:<file> or replay:<run>".to_owned())
             }

@@ -20,6 +20,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     python: Option<Utf8PathBuf>,
 
+    /// The claude program [default: $MLE_STAR_CLAUDE_PATH, else the first on the path]
+    #[arg(long, value_name = "FILE")]
+    claude_path: Option<Utf8PathBuf>,
+
     /// The folder in which runs would be
     #[arg(long, value_name = "FOLDER", default_value = "runs")]
     out: Utf8PathBuf,
@@ -39,6 +43,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         runs: arguments.out,
         wish: arguments.sandbox.wish().unwrap_or_default(),
         supervisor: None,
+        claude_path: arguments.claude_path,
     };
     let checks = runtime.block_on(doctor.examine());
     let text = match arguments.json {

@@ -27,6 +27,14 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "claude", value_name = "AGENTS")]
     agents: String,
 
+    /// The model behind the agents, such as opus [default: sonnet]
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+
+    /// The claude program [default: $MLE_STAR_CLAUDE_PATH, else the first on the path]
+    #[arg(long, value_name = "FILE")]
+    claude_path: Option<Utf8PathBuf>,
+
     /// One setting; may be repeated. M, T, K, L and R stand for the paper's numbers
     #[arg(short = 's', long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
@@ -93,6 +101,7 @@ Settings, with their defaults:
   script_memory_limit, script_process_limit, script_output_limit, script_workspace_limit and
   script_file_limit, such as 12GB: the script's share of the machine
   max_concurrent_sessions 4        tool_profile minimal          permission_mode bypassPermissions
+  agent_models none, such as {coder: opus, summarize: haiku}    claude_path none
   strict_paper_selection false     early_submission true         prompts_dir none
   log_level INFO                   log_file none                 seed 0
   phase_time_budget {phase1: 0.1, phase2: 0.65, phase3: 0.15, finalization: 0.1}
@@ -113,6 +122,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Failure::usage(error, "agents are claude, playbook, scripted:<file> or replay:<run>")
     })?;
     let flags = ConfigLayer::from_pairs(arguments.settings.iter().map(String::as_str))?;
+    let named = ConfigLayer {
+        model: arguments.model,
+        claude_path: arguments.claude_path,
+        ..ConfigLayer::default()
+    };
+    let flags = named.over(flags);
     let file = match &arguments.config {
         Some(path) => read_settings(path)?,
         None => ConfigLayer::default(),

@@ -4,6 +4,7 @@
 //! [`PipelineConfig`] is what a run uses: no field is absent and every value is valid. Layers are
 //! laid over each other with [`ConfigLayer::over`] and settled once by [`ConfigLayer::resolve`].
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use camino::Utf8PathBuf;
@@ -11,7 +12,7 @@ use mle_star_exec::limits::Size;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{ToolProfile, nearest};
+use super::{AgentModel, AgentType, ToolProfile, nearest};
 
 /// The settings of a run. The letters are those of the paper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,6 +38,10 @@ pub struct PipelineConfig {
     pub max_budget_usd: Option<f64>,
     /// The model behind the agents.
     pub model: String,
+    /// Other models for single agents.
+    pub agent_models: BTreeMap<AgentType, AgentModel>,
+    /// The `claude` program; the first on the search path if absent.
+    pub claude_path: Option<Utf8PathBuf>,
     /// What the agents may do without being asked.
     pub permission_mode: PermissionMode,
     /// How much is logged.
@@ -92,6 +97,8 @@ pub struct ConfigLayer {
     pub max_debug_attempts: Option<usize>,
     pub max_budget_usd: Option<f64>,
     pub model: Option<String>,
+    pub agent_models: Option<BTreeMap<AgentType, AgentModel>>,
+    pub claude_path: Option<Utf8PathBuf>,
     pub permission_mode: Option<PermissionMode>,
     pub log_level: Option<LogLevel>,
     pub log_file: Option<Utf8PathBuf>,
@@ -208,6 +215,8 @@ impl ConfigLayer {
             max_debug_attempts: self.max_debug_attempts.or(lower.max_debug_attempts),
             max_budget_usd: self.max_budget_usd.or(lower.max_budget_usd),
             model: self.model.or(lower.model),
+            agent_models: self.agent_models.or(lower.agent_models),
+            claude_path: self.claude_path.or(lower.claude_path),
             permission_mode: self.permission_mode.or(lower.permission_mode),
             log_level: self.log_level.or(lower.log_level),
             log_file: self.log_file.or(lower.log_file),
@@ -241,6 +250,8 @@ impl ConfigLayer {
             max_debug_attempts: self.max_debug_attempts.unwrap_or(3),
             max_budget_usd: self.max_budget_usd,
             model: self.model.unwrap_or_else(|| "sonnet".to_owned()),
+            agent_models: self.agent_models.unwrap_or_default(),
+            claude_path: self.claude_path,
             permission_mode: self.permission_mode.unwrap_or_default(),
             log_level: self.log_level.unwrap_or_default(),
             log_file: self.log_file,
@@ -376,6 +387,16 @@ impl PipelineConfig {
         self.phase_time_budget.validate()
     }
 
+    /// The model behind an agent.
+    pub fn model_of(&self, agent: AgentType) -> &str {
+        match self.agent_models.get(&agent) {
+            Some(AgentModel::Sonnet) => "sonnet",
+            Some(AgentModel::Opus) => "opus",
+            Some(AgentModel::Haiku) => "haiku",
+            Some(AgentModel::Inherit) | None => &self.model,
+        }
+    }
+
     /// These settings with the limits of `other`: what a resumed run may change. Fails if `other`
     /// differs in anything else, by the name of the first such setting.
     pub fn with_limits_of(&self, other: &Self) -> Result<Self, ConfigError> {
@@ -392,6 +413,7 @@ impl PipelineConfig {
             max_concurrent_sessions: other.max_concurrent_sessions,
             log_level: other.log_level,
             log_file: other.log_file.clone(),
+            claude_path: other.claude_path.clone(), // the machine may be another one
             ..self.clone()
         };
         let as_map = |config: &Self| serde_json::to_value(config).unwrap_or_default();
@@ -418,6 +440,8 @@ impl PipelineConfig {
             max_debug_attempts,
             max_budget_usd,
             model,
+            agent_models,
+            claude_path,
             permission_mode,
             log_level,
             log_file,
@@ -446,6 +470,8 @@ impl PipelineConfig {
             max_debug_attempts: Some(max_debug_attempts),
             max_budget_usd,
             model: Some(model),
+            agent_models: Some(agent_models),
+            claude_path,
             permission_mode: Some(permission_mode),
             log_level: Some(log_level),
             log_file,

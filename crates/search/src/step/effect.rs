@@ -110,7 +110,7 @@ impl RunCtx<'_> {
             input,
             tools: config.tools.unwrap_or_default(),
             schema: config.output_schema.map(OutputSchema::json_schema),
-            model: header.config.model.clone(),
+            model: header.config.model_of(R::AGENT).to_owned(),
             max_turns: config.max_turns,
             max_budget_usd: None,
         }
@@ -213,7 +213,8 @@ impl Run {
         match &mut error {
             AgentError::NoAnswer { reason, .. }
             | AgentError::Unavailable { reason }
-            | AgentError::Unauthorized { reason } => self.redact(reason),
+            | AgentError::Unauthorized { reason }
+            | AgentError::Unusable { reason } => self.redact(reason),
             AgentError::NotScripted { .. } => {}
         }
         error
