@@ -3,18 +3,12 @@
 # why: Probabilities are calibrated for log loss and left alone for ranking; labels by the most probable class, or by the threshold that maximises F1
 
 
-def heated(p, temperature):
-    """Sharper probabilities below temperature one, softer ones above."""
-    power = np.clip(p, 1e-9, 1) ** (1.0 / temperature)
-    return power / power.sum(axis=1, keepdims=True)
-
-
 def learn_decision(p, y):
     """What `decide` needs to know: a threshold for F1, a temperature for log loss, the range of numbers."""
     if KIND == "regression":
         return float(np.min(y)), float(np.max(y))
     if KIND in ("binary", "multiclass") and METRIC in ("log_loss", "multiclass_log_loss"):
-        return min(np.geomspace(0.3, 3.0, 31), key=lambda temperature: log_loss(y, heated(p, temperature)))
+        return temperature(p, y)
     if KIND == "binary" and METRIC in ("f1", "mcc"):
         # The best threshold on one sample is noisy: take the middle of all thresholds that are nearly as good.
         cuts = np.linspace(0.15, 0.75, 121)

@@ -89,6 +89,30 @@ def smooth_loss(y, p):
     return log_loss(y, p)
 
 
+def heated(p, temperature):
+    """Sharper probabilities below temperature one, softer ones above."""
+    power = np.clip(p, 1e-9, 1) ** (1.0 / temperature)
+    return power / power.sum(axis=1, keepdims=True)
+
+
+def temperature(p, y):
+    """The temperature at which probabilities are neither too sure nor too shy."""
+    return min(np.geomspace(0.2, 5.0, 41), key=lambda heat: log_loss(y, heated(p, heat)))
+
+
+def temperatures(predictions, y):
+    """One temperature for each model, where models give probabilities and more than their order counts.
+
+    Models are sure of themselves to very different degrees, and blends would take that for merit."""
+    if KIND not in ("binary", "multiclass") or METRIC == "roc_auc":
+        return {}
+    return {name: temperature(p, y) for name, p in predictions.items()}
+
+
+def tempered(predictions, heats):
+    return {name: heated(p, heats[name]) if name in heats else p for name, p in predictions.items()}
+
+
 def category(values, reference, least=1):
     """`values` as a pandas category with the values that `reference` holds at least `least` times; others are missing."""
     counts = pd.Series(reference).dropna().astype(str).value_counts()

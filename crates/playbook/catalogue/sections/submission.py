@@ -7,7 +7,7 @@ FIT_ROWS = None
 
 runs = [members(train, y, [test], SEED + 1000 + run) for run in range(SEEDS)]
 predictions = {name: np.mean([run[name][0] for run in runs], axis=0) for name in runs[0]}
-answer = decide(combine(predictions, weights), learnt)
+answer = decide(combine(tempered(predictions, heats), weights), learnt)
 
 # Rows in the order of the test file; columns as in the sample submission where there is one.
 submission = pd.DataFrame({ID: test[ID]} if ID else {}, index=test.index)

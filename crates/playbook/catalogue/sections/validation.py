@@ -34,19 +34,24 @@ for repeat in range(REPEATS):
         if repeat == 0:
             part[valid_rows] = number
 
-# The weights and the decision for each fold are learnt on the other folds, so that the score stays honest.
+# Temperatures, weights and the decision for each fold are learnt on the other folds, so that the score stays honest.
 final = None
 for number in np.unique(part):
     rest, here = part != number, part == number
-    weights = weigh({name: p[rest] for name, p in oof.items()}, y[rest])
-    learnt = learn_decision(combine({name: p[rest] for name, p in oof.items()}, weights), y[rest])
-    decided = decide(combine({name: p[here] for name, p in oof.items()}, weights), learnt)
+    known, unknown = {name: p[rest] for name, p in oof.items()}, {name: p[here] for name, p in oof.items()}
+    heats = temperatures(known, y[rest])
+    known, unknown = tempered(known, heats), tempered(unknown, heats)
+    weights = weigh(known, y[rest])
+    learnt = learn_decision(combine(known, weights), y[rest])
+    decided = decide(combine(unknown, weights), learnt)
     if final is None:
         final = np.zeros((len(train), *decided.shape[1:]), decided.dtype)
     final[here] = decided
 
 for name, p in oof.items():
     print(f"{name}: {metric(y, decide(p, learn_decision(p, y)))}")
+heats = temperatures(oof, y)
+oof = tempered(oof, heats)
 weights = weigh(oof, y)
 learnt = learn_decision(combine(oof, weights), y)
 print("weights:", {name: np.round(weight, 3).tolist() for name, weight in weights.items()} if isinstance(weights, dict) else weights)

@@ -27,19 +27,24 @@ for repeat in range(REPEATS):
 scored = part >= 0
 oof, part, truth = {name: p[scored] for name, p in oof.items()}, part[scored], y[scored]
 
-# The weights and the decision for each fold are learnt on the other folds, so that the score stays honest.
+# Temperatures, weights and the decision for each fold are learnt on the other folds, so that the score stays honest.
 final = None
 for number in np.unique(part):
     rest, here = part != number, part == number
-    weights = weigh({name: p[rest] for name, p in oof.items()}, truth[rest])
-    learnt = learn_decision(combine({name: p[rest] for name, p in oof.items()}, weights), truth[rest])
-    decided = decide(combine({name: p[here] for name, p in oof.items()}, weights), learnt)
+    known, unknown = {name: p[rest] for name, p in oof.items()}, {name: p[here] for name, p in oof.items()}
+    heats = temperatures(known, truth[rest])
+    known, unknown = tempered(known, heats), tempered(unknown, heats)
+    weights = weigh(known, truth[rest])
+    learnt = learn_decision(combine(known, weights), truth[rest])
+    decided = decide(combine(unknown, weights), learnt)
     if final is None:
         final = np.zeros((len(truth), *decided.shape[1:]), decided.dtype)
     final[here] = decided
 
 for name, p in oof.items():
     print(f"{name}: {metric(truth, decide(p, learn_decision(p, truth)))}")
+heats = temperatures(oof, truth)
+oof = tempered(oof, heats)
 weights = weigh(oof, truth)
 learnt = learn_decision(combine(oof, weights), truth)
 print("weights:", {name: np.round(weight, 3).tolist() for name, weight in weights.items()} if isinstance(weights, dict) else weights)

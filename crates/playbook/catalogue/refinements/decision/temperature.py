@@ -6,17 +6,15 @@
 # rank: 8
 
 
-def heated(p, temperature, floor):
-    power = np.clip(p, 1e-9, 1) ** (1.0 / temperature)
-    power = power / power.sum(axis=1, keepdims=True)
-    return (1 - floor) * power + floor / p.shape[1]
+def with_floor(p, heat, floor):
+    return (1 - floor) * heated(p, heat) + floor / p.shape[1]
 
 
 def learn_decision(p, y):
     """The best pair on a small grid: temperature below one sharpens, above one softens."""
-    grid = [(temperature, floor) for temperature in np.geomspace(0.25, 2.5, 24) for floor in (0.0, 1e-4, 1e-3, 3e-3, 1e-2)]
-    return min(grid, key=lambda pair: log_loss(y, heated(p, *pair)))
+    grid = [(heat, floor) for heat in np.geomspace(0.25, 2.5, 24) for floor in (0.0, 1e-4, 1e-3, 3e-3, 1e-2)]
+    return min(grid, key=lambda pair: log_loss(y, with_floor(p, *pair)))
 
 
 def decide(p, learnt):
-    return heated(p, *learnt)
+    return with_floor(p, *learnt)
