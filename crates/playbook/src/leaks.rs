@@ -18,7 +18,7 @@ mod rows;
 mod syntax;
 
 pub(crate) use correct::correction;
-use rows::Flow;
+use rows::{Culprit, Flow};
 
 /// A place where data leaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,11 +31,20 @@ pub struct Leak {
 
 /// The leaks of a script, in its order; none for a script that does not parse.
 pub fn leaks(source: &str) -> Vec<Leak> {
+    culprits(source).into_iter().map(|it| it.leak).collect()
+}
+
+fn culprits(source: &str) -> Vec<Culprit> {
     let Some(tree) = mle_star_python::tree(source) else { return Vec::new() };
-    // The first pass finds out where rows are split and what the target is, the second judges.
+    walked(source, &tree).found()
+}
+
+/// A script that was walked through twice: the first pass finds out where rows are split and what
+/// the target is, the second judges.
+fn walked<'a>(source: &'a str, tree: &'a tree_sitter::Tree) -> Flow<'a> {
     let mut flow = Flow::new(source);
     flow.visit(tree.root_node());
     let mut flow = flow.again();
     flow.visit(tree.root_node());
-    flow.found()
+    flow
 }

@@ -6,6 +6,7 @@ mod bad_input;
 mod cli;
 mod containment;
 mod kill;
+mod leaks;
 mod library;
 mod limits;
 mod odd;
