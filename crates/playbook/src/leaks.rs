@@ -7,6 +7,8 @@
 //! - a scaler, imputer, encoder, selector or resampler fitted on all rows, before they are split;
 //! - a statistic or an aggregate of all rows that becomes a feature before they are split;
 //! - anything fitted on held-out or test rows, or on training and test rows together;
+//! - a function of the script that does so with a parameter, and is given such rows;
+//! - rows that are repeated before they are split;
 //! - a model that is fitted on rows it is then judged by;
 //! - the target, or something computed from it, among the features.
 //!

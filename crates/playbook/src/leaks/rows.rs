@@ -42,6 +42,8 @@ pub(super) enum Reason {
     TargetLeft,
     /// A feature is computed from the target.
     FromTarget,
+    /// Copies of rows come to stand on both sides of the split.
+    Repeated,
 }
 
 /// An expression and the rows that it holds.
@@ -77,6 +79,8 @@ struct Value {
     is_statistic: bool,
     /// Whether it is the numbers of rows.
     is_index: bool,
+    /// The parameter of the function around it that it was made from, by its place.
+    parameter: Option<usize>,
 }
 
 impl Value {
@@ -94,6 +98,7 @@ impl Value {
             has_target: self.has_target || other.has_target,
             is_statistic: self.is_statistic && other.is_statistic,
             is_index: false,
+            parameter: self.parameter.or(other.parameter),
         }
     }
 }
@@ -107,6 +112,10 @@ pub(super) struct Flow<'a> {
     fitted: HashMap<&'a str, (Rows, usize, usize)>,
     /// Functions that split rows inside.
     splitting: HashSet<&'a str>,
+    /// Functions that learn from one of their parameters, and which.
+    learning: HashSet<(&'a str, usize)>,
+    /// The function that is being walked through.
+    function: Option<&'a str>,
     /// The columns that are predicted, and columns that are made from them.
     targets: HashSet<&'a str>,
     last_split: Option<usize>,
@@ -121,6 +130,7 @@ struct Known<'a> {
     last_split: Option<usize>,
     targets: HashSet<&'a str>,
     splitting: HashSet<&'a str>,
+    learning: HashSet<(&'a str, usize)>,
 }
 
 impl<'a> Flow<'a> {
@@ -131,6 +141,8 @@ impl<'a> Flow<'a> {
             classes: HashMap::new(),
             fitted: HashMap::new(),
             splitting: HashSet::new(),
+            learning: HashSet::new(),
+            function: None,
             targets: HashSet::new(),
             last_split: None,
             known: None,
@@ -141,8 +153,9 @@ impl<'a> Flow<'a> {
 
     /// A second walk that knows what this one found out.
     pub(super) fn again(self) -> Self {
-        let Self { source, last_split, targets, splitting, .. } = self;
-        Self { known: Some(Known { last_split, targets, splitting }), ..Self::new(source) }
+        let Self { source, last_split, targets, splitting, learning, .. } = self;
+        let known = Known { last_split, targets, splitting, learning };
+        Self { known: Some(known), ..Self::new(source) }
     }
 
     /// What was found, in the order of the script.
@@ -197,22 +210,28 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// A function's own names hide those outside; nothing is known about its parameters.
+    /// A function's own names hide those outside; of its parameters, only their places are known.
     fn function(&mut self, node: Node<'a>, depth: usize) {
         let before = (self.values.clone(), self.fitted.clone());
         let splits = self.last_split;
         self.last_split = None;
         if let Some(parameters) = node.child_by_field_name("parameters") {
-            for name in all(parameters).into_iter().filter(|it| it.kind() == "identifier") {
-                self.values.remove(text(self.source, name));
+            for (place, parameter) in children(parameters).into_iter().enumerate() {
+                for name in all(parameter).into_iter().filter(|it| it.kind() == "identifier") {
+                    let value = Value { parameter: Some(place), ..Value::default() };
+                    self.values.insert(text(self.source, name), value);
+                }
             }
         }
+        let name = node.child_by_field_name("name").map(|it| text(self.source, it));
+        let outer = std::mem::replace(&mut self.function, name);
         if let Some(body) = node.child_by_field_name("body") {
             self.statements(body, depth + 1);
         }
         if let (Some(_), Some(name)) = (self.last_split, node.child_by_field_name("name")) {
             self.splitting.insert(text(self.source, name));
         }
+        self.function = outer;
         self.last_split = splits.max(self.last_split);
         (self.values, self.fitted) = before;
     }

@@ -68,11 +68,21 @@ impl<'a> Preparation<'a> {
                 && receiver(right).is_some_and(|it| page.text(it) == page.text(object))
                 && positional(right).first().is_some_and(|it| page.text(*it) == page.text(raw))
         };
+        let chained = |right: Node<'a>| {
+            called(page.source, right) == "transform"
+                && receiver(right) == Some(call)
+                && positional(right).first().is_some_and(|it| page.text(*it) == page.text(raw))
+        };
         let (made, statements) = match called(page.source, call) {
             "fit_transform" => {
                 let (statement, left, _) =
                     page.assignments().find(|it| it.0 == first && it.2 == call)?;
                 (left, vec![statement])
+            }
+            // `made = object.fit(raw).transform(raw)`
+            "fit" if page.assignments().any(|it| it.0 == first && chained(it.2)) => {
+                let (_, left, _) = page.assignments().find(|it| it.0 == first)?;
+                (left, vec![first])
             }
             "fit" => {
                 let mut all = page.assignments().filter(|it| transforms(it.2));

@@ -4,7 +4,7 @@ use tree_sitter::Node;
 
 use super::{Culprit, Flow, Reason, Rows};
 use crate::leaks::Leak;
-use crate::leaks::syntax::{called, keyword, positional, receiver, string, text};
+use crate::leaks::syntax::{called, children, keyword, positional, receiver, string, text};
 
 impl<'a> Flow<'a> {
     pub(super) fn call(&mut self, call: Node<'a>, statement: Node<'a>) {
@@ -60,13 +60,53 @@ impl<'a> Flow<'a> {
                     self.drop_target(object);
                 }
             }
+            "concat" => self.repeated(call, statement),
             "remove" => self.drop_target(object),
             "drop"
                 if keyword(self.source, call, "inplace").is_some() && self.drops_target(call) =>
             {
                 self.drop_target(object);
             }
-            _ => {}
+            _ => self.told(name, &arguments, statement),
+        }
+    }
+
+    /// A call of a function that learns from what it is given.
+    fn told(&mut self, name: &str, arguments: &[Node<'a>], statement: Node<'a>) {
+        let Some(known) = &self.known else { return };
+        let learning = known.learning.iter().filter(|it| it.0 == name).map(|it| it.1);
+        let given: Vec<Node<'a>> =
+            learning.filter_map(|place| arguments.get(place).copied()).collect();
+        for node in given {
+            let value = self.value(node);
+            let wrong = value.rows == Rows::Mixed
+                || (value.rows == Rows::All && self.is_before_split(statement));
+            if wrong && !value.is_statistic {
+                let why = "a function learns from all rows before they are split";
+                self.report(statement, Reason::Prepared, vec![self.place(node)], why);
+            }
+        }
+    }
+
+    /// `data = pd.concat([data, data[data.rare]])`: a split would put copies on both sides.
+    fn repeated(&mut self, call: Node<'a>, statement: Node<'a>) {
+        let Some(list) = positional(call).first().copied().filter(|it| it.kind() == "list") else {
+            return;
+        };
+        let parts = children(list);
+        let all_rows = |it: &&Node<'a>| self.value(**it).rows == Rows::All;
+        let across = keyword(self.source, call, "axis").is_some();
+        let mut whole = parts.iter().filter(|it| it.kind() == "identifier").filter(all_rows);
+        let copied = whole.any(|whole| {
+            let name = text(self.source, *whole);
+            parts.iter().any(|it| {
+                it.kind() == "subscript"
+                    && self.root(*it).is_some_and(|it| text(self.source, it) == name)
+            })
+        });
+        if copied && !across && self.is_before_split(statement) {
+            let why = "rows are repeated before they are split";
+            self.report(statement, Reason::Repeated, Vec::new(), why);
         }
     }
 
@@ -96,7 +136,11 @@ impl<'a> Flow<'a> {
                 Rows::Mixed => "something is fitted on test rows too",
                 Rows::Held => "something is fitted on held-out rows",
                 Rows::Test => "something is fitted on test rows",
-                Rows::All | Rows::Part | Rows::Unknown => return,
+                Rows::All | Rows::Part | Rows::Unknown => {
+                    let learning = self.function.zip(value.parameter);
+                    self.learning.extend(learning.filter(|_| value.rows == Rows::Unknown));
+                    return;
+                }
             };
             self.report(statement, Reason::Prepared, places, why);
             return;
