@@ -198,6 +198,9 @@ async fn odd_data_becomes_a_sensible_submission() {
     for (oddity, folder) in oddities.iter().zip(&folders) {
         oddity.prepare(folder).await;
     }
+    let scripts = folders.iter().map(|it| fs_err::read_to_string(it.join("script.py")).unwrap());
+    let on_the_map = scripts.filter(|it| it.contains("def features_coordinates(")).count();
+    assert_eq!(on_the_map, 1);
     run_all(&python, &folders);
     let problems: Vec<String> = oddities
         .iter()

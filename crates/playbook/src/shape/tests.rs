@@ -165,3 +165,35 @@ fn groups_and_time_are_seen_by_comparing_with_the_test_rows() {
     assert_eq!(found.group, Some(Group::Column("person".to_owned())));
     assert_eq!(found.time.as_deref(), Some("day"));
 }
+
+#[test]
+fn identifiers_are_found_by_name_by_value_and_in_the_sample() {
+    let line = |row: usize| format!("{}.5,{}", (row * 7) % 31, ["a", "b"][row % 2]);
+    let train = |name: &str| {
+        let rows = (0..60).map(|row| format!("{row},{},{}\n", line(row), row % 2));
+        format!("{name},x,c,y\n{}", rows.collect::<String>())
+    };
+    let test = |name: &str| {
+        let rows = (60..90).map(|row| format!("{row},{}\n", line(row))).collect::<String>();
+        format!("{name},x,c\n{rows}")
+    };
+    let sample = |name: &str, first: usize| {
+        let rows = (first..first + 30).map(|row| format!("{row},0\n")).collect::<String>();
+        format!("{name},y\n{rows}")
+    };
+    let found = |train: String, test: String, sample: Option<String>| {
+        let mut files = vec![("train.csv", train), ("test.csv", test)];
+        files.extend(sample.map(|it| ("sample_submission.csv", it)));
+        let files: Vec<(&str, &str)> = files.iter().map(|it| (it.0, it.1.as_str())).collect();
+        let shape = shape("accuracy", &files).unwrap();
+        (shape.id, shape.id_source)
+    };
+    let id = |name: &str| Some(name.to_owned());
+    assert_eq!(found(train("id"), test("id"), None), (id("id"), IdSource::Test));
+    assert_eq!(found(train("zeile"), test("zeile"), None), (id("zeile"), IdSource::Test));
+    assert_eq!(found(train("other"), test("zeile"), None), (id("zeile"), IdSource::Test));
+    let renamed = found(train("zeile"), test("zeile"), Some(sample("Row", 60)));
+    assert_eq!(renamed, (id("Row"), IdSource::Column("zeile".to_owned())));
+    let counted = found(train("zeile"), test("zeile"), Some(sample("Row", 0)));
+    assert_eq!(counted, (id("Row"), IdSource::Sample));
+}

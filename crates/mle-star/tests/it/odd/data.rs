@@ -133,6 +133,21 @@ pub(super) fn oddities() -> Vec<Oddity> {
             ..plain_like(&plain)
         },
         Oddity {
+            name: "targets in a table of their own, in another order",
+            files: vec![
+                ("train_features.csv", table("id,size,town", TRAIN, usual)),
+                (
+                    "train_labels.csv",
+                    table("id,answer", TRAIN, |row| {
+                        let row = TRAIN.end - 1 - row;
+                        format!("{row},{}", verdict(row))
+                    }),
+                ),
+                ("test_features.csv", table("id,size,town", TEST, usual)),
+            ],
+            ..plain_like(&plain)
+        },
+        Oddity {
             name: "a column without values and one that is constant",
             files: vec![
                 (
@@ -332,6 +347,24 @@ pub(super) fn oddities() -> Vec<Oddity> {
             ],
             ..plain_like(&plain)
         },
+        number(
+            "places on the map under names of their own",
+            vec![
+                (
+                    "train.csv",
+                    table("id,hoch,quer,answer", TRAIN, |row| {
+                        let (up, across) = (47.0 + noise(row, 1), 11.0 + noise(row, 4));
+                        format!("{row},{up:.4},{across:.4},{:.2}", 100.0 * (up - 47.0))
+                    }),
+                ),
+                (
+                    "test.csv",
+                    table("id,hoch,quer", TEST, |row| {
+                        format!("{row},{:.4},{:.4}", 47.0 + noise(row, 1), 11.0 + noise(row, 4))
+                    }),
+                ),
+            ],
+        ),
         number(
             "nothing but dates",
             vec![
