@@ -162,6 +162,7 @@ fn reading(source: &Source, types: &str) -> String {
         Encoding::Utf8 => {}
         Encoding::Utf8Marked => call += ", encoding=\"utf-8-sig\"",
         Encoding::Latin1 => call += ", encoding=\"latin-1\"",
+        Encoding::Utf16 => call += ", encoding=\"utf-16\"",
     }
     match source.margin {
         Margin::None => format!("{call}{types})"),

@@ -85,6 +85,11 @@ fn what_makes_no_sense_is_an_error_that_says_why() {
     assert_eq!(message(alone), "there is no test table beside `train.csv`");
     let none = shape("rmse", &[("notes.md", "hello")]);
     assert!(message(none).starts_with("there is no training table"));
+    let train = rows(20, |row| row.to_string());
+    let empty = shape("rmse", &[("train.csv", &train), ("test.csv", "id,size\n")]);
+    assert_eq!(message(empty), "the test table `test.csv` has no rows");
+    let broken = shape("rmse", &[("train.csv.gz", &train), ("test.csv", &test_rows(9))]);
+    assert!(message(broken).starts_with("`train.csv.gz` cannot be read as a table: "));
     let same = rows(20, |row| row.to_string()).replace(",y\n", ",price\n");
     let same = shape("rmse", &[("train.csv", &same), ("test.csv", &same)]);
     assert!(message(same).starts_with("the target cannot be told"));

@@ -125,6 +125,18 @@ pub(super) fn oddities() -> Vec<Oddity> {
             ..plain_like(&plain)
         },
         Oddity {
+            name: "two bytes for each character, and line ends of another system",
+            files: vec![
+                ("train.csv", {
+                    let text = table("id,size,town,answer", TRAIN, with_verdict);
+                    let text = format!("\u{feff}{}", String::from_utf8(text).unwrap());
+                    text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+                }),
+                ("test.csv", table("id,size,town\r", TEST, |row| usual(row) + "\r")),
+            ],
+            ..plain_like(&plain)
+        },
+        Oddity {
             name: "packed tables",
             files: vec![
                 ("train.csv.gz", packed(&table("id,size,town,answer", TRAIN, with_verdict))),
