@@ -3,7 +3,7 @@
 mod joins;
 
 use crate::script::{Kind as SectionKind, Section};
-use crate::shape::{Decimal, Encoding, Group, IdSource, Join, Kind, Margin, Shape, Source};
+use crate::shape::{Decimal, Encoding, Group, IdSource, Join, Kind, Labels, Margin, Shape, Source};
 
 pub(crate) use joins::with_joins;
 
@@ -35,6 +35,11 @@ pub(crate) fn data_section(shape: &Shape, limit: u64) -> Section {
     }
     let types = if columns.is_empty() { "" } else { ", dtype=AS_TEXT" };
     lines.push(format!("train = {}", reading(&shape.train, types)));
+    if let Some(Labels { source, key, columns }) = &shape.labels {
+        let taken: Vec<String> = std::iter::once(key).chain(columns).cloned().collect();
+        lines.push(format!("labels = {}[{}]", reading(source, types), literals(&taken)));
+        lines.push(format!("train = train.merge(labels, on={}, how=\"left\")", quoted(key)));
+    }
     lines.push(format!("test = {}", reading(&shape.test, types)));
     let id_type = shape.id.as_ref().filter(|_| shape.id_is_text);
     let id_type = id_type.map_or(String::new(), |id| format!(", dtype={{{}: str}}", quoted(id)));
@@ -65,6 +70,9 @@ pub(crate) fn data_section(shape: &Shape, limit: u64) -> Section {
         ("CODES", &shape.codes),
     ] {
         lines.push(format!("{list} = {}", names(columns)));
+    }
+    if !shape.places.is_empty() {
+        lines.push(format!("PLACES = {}", names(&shape.places)));
     }
     lines.push(format!("TIME = {}", shape.time.as_deref().map_or("None".to_owned(), quoted)));
     lines.push(String::new());
@@ -154,6 +162,7 @@ fn reading(source: &Source, types: &str) -> String {
         Encoding::Utf8 => {}
         Encoding::Utf8Marked => call += ", encoding=\"utf-8-sig\"",
         Encoding::Latin1 => call += ", encoding=\"latin-1\"",
+        Encoding::Utf16 => call += ", encoding=\"utf-16\"",
     }
     match source.margin {
         Margin::None => format!("{call}{types})"),

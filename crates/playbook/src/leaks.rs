@@ -7,6 +7,8 @@
 //! - a scaler, imputer, encoder, selector or resampler fitted on all rows, before they are split;
 //! - a statistic or an aggregate of all rows that becomes a feature before they are split;
 //! - anything fitted on held-out or test rows, or on training and test rows together;
+//! - a function of the script that does so with a parameter, and is given such rows;
+//! - rows that are repeated before they are split;
 //! - a model that is fitted on rows it is then judged by;
 //! - the target, or something computed from it, among the features.
 //!
@@ -18,7 +20,7 @@ mod rows;
 mod syntax;
 
 pub(crate) use correct::correction;
-use rows::Flow;
+use rows::{Culprit, Flow};
 
 /// A place where data leaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,11 +33,20 @@ pub struct Leak {
 
 /// The leaks of a script, in its order; none for a script that does not parse.
 pub fn leaks(source: &str) -> Vec<Leak> {
+    culprits(source).into_iter().map(|it| it.leak).collect()
+}
+
+fn culprits(source: &str) -> Vec<Culprit> {
     let Some(tree) = mle_star_python::tree(source) else { return Vec::new() };
-    // The first pass finds out where rows are split and what the target is, the second judges.
+    walked(source, &tree).found()
+}
+
+/// A script that was walked through twice: the first pass finds out where rows are split and what
+/// the target is, the second judges.
+fn walked<'a>(source: &'a str, tree: &'a tree_sitter::Tree) -> Flow<'a> {
     let mut flow = Flow::new(source);
     flow.visit(tree.root_node());
     let mut flow = flow.again();
     flow.visit(tree.root_node());
-    flow.found()
+    flow
 }

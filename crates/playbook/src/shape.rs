@@ -2,16 +2,20 @@
 //! column is good for.
 //!
 //! In reading order: `table` reads the beginning of a file, `notation` understands how its numbers
-//! are written, `tables` says which table is for what, `columns` what a column is good for, `joins`
-//! how further tables belong, `metric` knows the metrics, and [`Shape::of`] puts it together. Everything follows from
-//! what the data shows. Names count only where they are a convention of the whole field: `train`
-//! in a file's name, `id` at the end of a column's.
+//! are written, `tables` says which table is for what, `columns` what a column is good for,
+//! `places` which two are coordinates, `identifier` which one names the rows, `joins` how further
+//! tables belong, `metric` knows the metrics, and [`Shape::of`] puts it together.
+//!
+//! Everything follows from what the data shows. Names count only where they are a convention of the
+//! whole field: `train` in a file's name, `id` at the end of a column's, `target` for a target.
 
 mod columns;
 mod identifier;
 mod joins;
+mod labels;
 mod metric;
 mod notation;
+mod places;
 mod problem;
 mod table;
 mod tables;
@@ -26,6 +30,8 @@ use columns::{Use, is_code, is_mostly_number, is_name_of_identifier, parts, usag
 pub(crate) use identifier::IdSource;
 use identifier::{identifier, is_worded};
 pub(crate) use joins::{Join, Matches};
+pub(crate) use labels::Labels;
+use labels::add_labels;
 pub(crate) use notation::Decimal;
 pub use problem::ShapeError;
 use table::{Column, Table, number};
@@ -46,6 +52,8 @@ pub struct Shape {
     pub(crate) test: Source,
     /// The sample submission.
     pub(crate) sample: Option<Source>,
+    /// Where the targets are, if they have a table of their own.
+    pub(crate) labels: Option<Labels>,
     /// Further tables whose rows belong to those of the training and test tables.
     pub(crate) joins: Vec<Join>,
     /// Other tables, which nobody knows how to use.
@@ -70,6 +78,8 @@ pub struct Shape {
     pub(crate) codes: Vec<String>,
     /// What keeps rows together that must not be divided by validation.
     pub(crate) group: Option<Group>,
+    /// A latitude and a longitude.
+    pub(crate) places: Vec<String>,
     /// Whether words are the main thing, rather than one column among others.
     pub(crate) is_about_text: bool,
     /// A date column, if the test rows are later than the training rows.
@@ -146,7 +156,8 @@ impl Shape {
         }
         let metric = metric::canonical(&task.evaluation_metric)
             .ok_or_else(|| ShapeError::Metric(task.evaluation_metric.clone()))?;
-        let Tables { train, test, sample, others } = Tables::find(&task.data_dir, profile)?;
+        let Tables { mut train, test, sample, mut others } = Tables::find(&task.data_dir, profile)?;
+        let labels = add_labels(&mut train, &test, &mut others);
         let targets = targets(&train, &test, sample.as_ref(), metric, &task.description)?;
         let labelled = labelled_rows(&train, &targets);
         if labelled < MIN_ROWS && train.complete {
@@ -161,7 +172,7 @@ impl Shape {
             ("mean_columnwise_roc_auc", Kind::Binary) => "roc_auc",
             (metric, _) => metric,
         };
-        let (id, id_source) = identifier(&test, sample.as_ref(), &targets);
+        let (id, id_source) = identifier(&train, &test, sample.as_ref(), &targets);
         let named = match &id_source {
             IdSource::Column(name) => Some(name),
             IdSource::Test | IdSource::Sample => id.as_ref(),
@@ -181,6 +192,7 @@ impl Shape {
             train: Source::of(&train),
             test: Source::of(&test),
             sample: sample.as_ref().map(Source::of),
+            labels,
             joins,
             others: unused,
             id_is_text,
@@ -198,6 +210,7 @@ impl Shape {
             codes: Vec::new(),
             group: None,
             time: None,
+            places: Vec::new(),
             is_about_text: false,
             written: Vec::new(),
             worded: Vec::new(),
@@ -205,6 +218,7 @@ impl Shape {
         };
         shape.sort_columns(&train, &test);
         shape.note_notations(&train, &test);
+        shape.places = places::places(&train, &shape.numeric).into_iter().flatten().collect();
         if shape.columns().next().is_none() && shape.joins.is_empty() {
             return Err(ShapeError::NoColumns { train: train.path });
         }
@@ -244,6 +258,7 @@ impl Shape {
             "text" => (&self.text, |_| false),
             "dates" => (&self.dates, |it| !it.dates.is_empty()),
             "codes" => (&self.codes, |_| false),
+            "places" => (&self.places, |_| false),
             _ => return false,
         };
         !own.is_empty() || self.joins.iter().any(joined)

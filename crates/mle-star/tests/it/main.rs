@@ -7,6 +7,7 @@ mod bench;
 mod cli;
 mod containment;
 mod kill;
+mod leaks;
 mod library;
 mod limits;
 mod odd;

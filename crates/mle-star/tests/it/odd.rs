@@ -128,7 +128,10 @@ impl Oddity {
     }
 }
 
-fn open(data: &Utf8Path, metric: &str) -> Result<Playbook, mle_star_playbook::ShapeError> {
+pub(crate) fn open(
+    data: &Utf8Path,
+    metric: &str,
+) -> Result<Playbook, mle_star_playbook::ShapeError> {
     let direction = match metric {
         "rmse" => MetricDirection::Minimize,
         _ => MetricDirection::Maximize,
@@ -147,10 +150,20 @@ fn open(data: &Utf8Path, metric: &str) -> Result<Playbook, mle_star_playbook::Sh
 }
 
 async fn ask(playbook: &Playbook, role: &str, input: Value) -> String {
+    try_extract_code(&answer(playbook, role, None, input).await).unwrap()
+}
+
+/// What the playbook says in a role.
+pub(crate) async fn answer(
+    playbook: &Playbook,
+    role: &str,
+    variant: Option<&str>,
+    input: Value,
+) -> String {
     let call = Call {
         step: role.to_owned(),
         role: role.to_owned(),
-        variant: None,
+        variant: variant.map(str::to_owned),
         lane: "final".to_owned(),
         system_prompt: String::new(),
         prompt: String::new(),
@@ -161,10 +174,11 @@ async fn ask(playbook: &Playbook, role: &str, input: Value) -> String {
         max_turns: None,
         max_budget_usd: None,
     };
-    try_extract_code(&playbook.ask(&call).await.unwrap().text).unwrap()
+    playbook.ask(&call).await.unwrap().text
 }
 
-fn run_all(python: &Utf8Path, folders: &[Utf8PathBuf]) {
+/// Runs the scripts of all folders in one Python.
+pub(crate) fn run_all(python: &Utf8Path, folders: &[Utf8PathBuf]) {
     let status = Command::new(python)
         .args(["-c", RUN_ALL])
         .args(folders)
@@ -184,6 +198,9 @@ async fn odd_data_becomes_a_sensible_submission() {
     for (oddity, folder) in oddities.iter().zip(&folders) {
         oddity.prepare(folder).await;
     }
+    let scripts = folders.iter().map(|it| fs_err::read_to_string(it.join("script.py")).unwrap());
+    let on_the_map = scripts.filter(|it| it.contains("def features_coordinates(")).count();
+    assert_eq!(on_the_map, 1);
     run_all(&python, &folders);
     let problems: Vec<String> = oddities
         .iter()

@@ -1,7 +1,7 @@
 # name: coordinates
 # title: Places on the map
 # why: A pair of coordinates is a place: turned axes, distance to centres of crowded areas, and the target of the neighbours
-# columns: numeric
+# columns: places
 # rank: 6
 # cost: 0.4
 
@@ -9,38 +9,9 @@ from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
 
-def places(fit):
-    """A latitude and a longitude, told by their values: two columns side by side, within 90 and 180 degrees,
-    written as finely and spread about as far as each other, and either far from zero for their spread or all around the globe."""
-    def decimals(values):
-        return int(np.median([len(f"{value:.6f}".rstrip("0").split(".")[1]) for value in values[:500]]))
-
-    known = {column: fit[column].dropna().to_numpy(float) for column in NUMERIC}
-    for first, second in zip(NUMERIC, NUMERIC[1:]):
-        pair = sorted((first, second), key=lambda column: np.abs(known[column]).max(initial=0))
-        latitude, longitude = known[pair[0]], known[pair[1]]
-        if min(len(np.unique(latitude)), len(np.unique(longitude))) <= 20:
-            continue
-        if np.abs(latitude).max() > 90 or np.abs(longitude).max() > 180:
-            continue
-        fine = decimals(latitude), decimals(longitude)
-        if min(fine) < 2 or abs(fine[0] - fine[1]) > 1:
-            continue
-        if not 0.125 < latitude.std() / longitude.std() < 8:
-            continue
-        regional = all(np.ptp(values) < 60 and np.hypot(latitude.mean(), longitude.mean()) > 6 * values.std() for values in (latitude, longitude))
-        global_ = np.ptp(longitude) > 180 and np.ptp(latitude) > 45 and longitude.min() < -90 and longitude.max() > 90
-        if (regional and max(np.abs(latitude).max(), np.abs(longitude).max()) > 20) or global_:
-            return pair
-    return []
-
-
 def features_coordinates(frame, fit):
-    pair = places(fit)
-    if not pair:
-        return pd.DataFrame(index=frame.index)
-    middle = fit[pair].median()
-    known, here = fit[pair].fillna(middle).to_numpy(float), frame[pair].fillna(middle).to_numpy(float)
+    middle = fit[PLACES].median()
+    known, here = fit[PLACES].fillna(middle).to_numpy(float), frame[PLACES].fillna(middle).to_numpy(float)
     # A degree of longitude is shorter than one of latitude away from the equator.
     shrink = np.array([1.0, np.cos(np.radians(middle.iloc[0]))])
     known, here = known * shrink, here * shrink

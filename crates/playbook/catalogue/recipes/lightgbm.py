@@ -13,7 +13,7 @@ def model_lightgbm(x, y, others, seed):
     x, others = tabular(x, others)
     settings = dict(
         n_estimators={"multiclass": 200, "multilabel": 120}.get(KIND, 300),
-        learning_rate=0.05, num_leaves=31, min_child_samples=20,
+        learning_rate=0.05, num_leaves=31, min_child_samples=min(20, max(2, len(x) // 10)),
         subsample=0.8, subsample_freq=1, colsample_bytree=0.8, reg_lambda=1.0,
         random_state=seed, deterministic=True, verbose=-1,
     )

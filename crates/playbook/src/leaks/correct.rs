@@ -1,71 +1,69 @@
 //! Corrections that need no judgement.
+//!
+//! A rule looks at one leak and edits the script: it learns from the rows that the split will
+//! choose (`holdout`), learns anew in every fold (`folds`), or takes the target out of the
+//! features (`target`). `page` has the questions to the script that they share. No rule is
+//! trusted: its edits count only if the script still parses and the detector finds less in it.
+//!
+//! Absent on purpose: whatever depends on how a function of the script is called, splits by hand,
+//! and statistics of the target across folds. There the leak is named, and the script stays.
 
-use tree_sitter::Node;
+mod folds;
+mod holdout;
+mod page;
+mod target;
 
-use super::syntax::{all, called, children, names, positional, receiver, text};
+use super::culprits;
+use super::rows::Culprit;
+use page::{Edit, Page, edited};
 
-/// The block without its leak, if there is a rule for it.
-///
-/// There is one: a held-out or test table is transformed with what was learnt before, instead of
-/// being fitted again. Everything else would have to move statements of the script.
+type Rule = fn(&Page<'_>, &Culprit) -> Option<Vec<Edit>>;
+
+const RULES: [Rule; 9] = [
+    holdout::transformed_only,
+    holdout::fitted_on_chosen_rows,
+    holdout::resampled_after_the_split,
+    holdout::statistic_of_chosen_rows,
+    holdout::judged_by_other_rows,
+    target::dropped_from_the_features,
+    target::left_out,
+    folds::within_a_pipeline,
+    folds::fitted_in_every_fold,
+];
+
+/// The block without its leak, or the whole script where more of it has to change; `None` if no
+/// rule corrects it.
 pub(crate) fn correction(script: &str, block: &str) -> Option<String> {
-    let tree = mle_star_python::tree(block.trim())?;
-    let source = block.trim();
-    let assignment = all(tree.root_node()).into_iter().find(|it| it.kind() == "assignment")?;
-    let call = assignment.child_by_field_name("right").filter(|it| it.kind() == "call")?;
-    if called(source, call) != "fit_transform" {
-        return None;
-    }
-    let object = receiver(call).filter(|it| it.kind() == "identifier")?;
-    let object = text(source, object);
-    // Only if the same object was fitted on something else before.
-    let before = script.get(..script.find(source)?)?;
-    let fitted = format!("{object}.fit");
-    if !before.contains(&fitted) {
-        return refit(script, source, assignment, call, object);
-    }
-    Some(block.replacen(".fit_transform(", ".transform(", 1))
+    let tree = mle_star_python::tree(script)?;
+    let found = culprits(script);
+    let culprit = found.iter().find(|it| it.leak.block.trim() == block.trim())?;
+    let page = Page::new(script, &tree);
+    RULES.iter().filter_map(|rule| rule(&page, culprit)).find_map(|edits| {
+        let corrected = edited(script, &edits)?;
+        mle_star_python::check_syntax(&corrected).ok()?;
+        let better = culprits(&corrected).len() < found.len();
+        better.then(|| reply(script, block.trim(), &edits, corrected)).flatten()
+    })
 }
 
-/// `x = scaler.fit_transform(x)` before `a, b, c, d = train_test_split(x, y)`: the statement alone
-/// cannot be corrected, but the scaler can be fitted on the rows that the split will choose.
-fn refit(
-    script: &str,
-    source: &str,
-    assignment: Node<'_>,
-    call: Node<'_>,
-    object: &str,
-) -> Option<String> {
-    let left = assignment.child_by_field_name("left")?;
-    let [name] = names(source, left).try_into().ok()?;
-    let argument = text(source, *positional(call).first()?);
-    let tree = mle_star_python::tree(script)?;
-    let split = children(tree.root_node()).into_iter().find_map(|statement| {
-        let inner = children(statement).into_iter().find(|it| it.kind() == "assignment")?;
-        let right = inner.child_by_field_name("right")?;
-        let splits = right.kind() == "call" && called(script, right) == "train_test_split";
-        splits.then_some(right)
-    })?;
-    if text(script, *positional(split).first()?) != name {
-        return None;
-    }
-    // The same options give the same rows: `random_state` must be among them.
-    let options = children(split.child_by_field_name("arguments")?);
-    let options: Vec<&str> = options
-        .into_iter()
-        .filter(|it| it.kind() == "keyword_argument")
-        .map(|it| text(script, it))
-        .collect();
-    let known = |it: &&str| {
-        it.starts_with("random_state=")
-            || it.starts_with("test_size=")
-            || it.starts_with("shuffle=")
+/// The part of the corrected script that takes the place of the block.
+fn reply(script: &str, block: &str, edits: &[Edit], corrected: String) -> Option<String> {
+    let start = script.find(block)?;
+    let end = start + block.len();
+    let ends = |text: &str| {
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        Some((lines.next()?.to_owned(), lines.next_back()?.to_owned()))
     };
-    if !options.iter().any(|it| it.starts_with("random_state=")) || !options.iter().all(known) {
-        return None;
+    // Indentation is lost on the way of a block, so one that has some is sent with all around it.
+    let outermost = script.get(..start).is_none_or(|it| it.is_empty() || it.ends_with('\n'));
+    if outermost && edits.iter().all(|it| start <= it.range.start && it.range.end <= end) {
+        let after = script.len() - end;
+        let replaced = corrected.get(start..corrected.len() - after)?;
+        return (!replaced.trim().is_empty()).then(|| replaced.to_owned());
     }
-    Some(format!(
-        "{object}.fit(train_test_split({argument}, {})[0])\n{name} = {object}.transform({argument})",
-        options.join(", ")
-    ))
+    // A whole script is told from a block by its first and last lines.
+    (ends(script) == ends(&corrected)).then_some(corrected)
 }
+
+#[cfg(test)]
+mod tests;

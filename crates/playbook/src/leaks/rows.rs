@@ -1,24 +1,61 @@
 //! Follows rows through a script, and notices where something is learnt from the wrong ones.
 
+mod fits;
 mod splits;
 mod statistics;
 mod value;
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use tree_sitter::Node;
 
 use super::Leak;
 use super::syntax::{
-    all, called, children, keyword, lines, names, positional, receiver, string, strings, text,
+    all, called, children, lines, names, positional, receiver, string, strings, text,
 };
 
 /// Nobody nests statements deeper, and the walk recurses.
 const MAX_DEPTH: usize = 100;
 
+/// A leak, with what a correction has to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Culprit {
+    pub(super) leak: Leak,
+    pub(super) reason: Reason,
+    /// Where the statement stands.
+    pub(super) at: Range<usize>,
+    /// The expressions that hold the wrong rows.
+    pub(super) places: Vec<Place>,
+}
+
+/// What kind of leak it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// Preparation is fitted on the wrong rows.
+    Prepared,
+    /// A statistic of the wrong rows becomes a feature.
+    Statistic,
+    /// A model is judged by rows that it was fitted on.
+    Judged,
+    /// The target is among the features.
+    TargetLeft,
+    /// A feature is computed from the target.
+    FromTarget,
+    /// Copies of rows come to stand on both sides of the split.
+    Repeated,
+}
+
+/// An expression and the rows that it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) range: Range<usize>,
+    pub(super) rows: Rows,
+}
+
 /// Which rows a value holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-enum Rows {
+pub(super) enum Rows {
     #[default]
     Unknown,
     Test,
@@ -42,6 +79,8 @@ struct Value {
     is_statistic: bool,
     /// Whether it is the numbers of rows.
     is_index: bool,
+    /// The parameter of the function around it that it was made from, by its place.
+    parameter: Option<usize>,
 }
 
 impl Value {
@@ -59,6 +98,7 @@ impl Value {
             has_target: self.has_target || other.has_target,
             is_statistic: self.is_statistic && other.is_statistic,
             is_index: false,
+            parameter: self.parameter.or(other.parameter),
         }
     }
 }
@@ -72,18 +112,25 @@ pub(super) struct Flow<'a> {
     fitted: HashMap<&'a str, (Rows, usize, usize)>,
     /// Functions that split rows inside.
     splitting: HashSet<&'a str>,
+    /// Functions that learn from one of their parameters, and which.
+    learning: HashSet<(&'a str, usize)>,
+    /// The function that is being walked through.
+    function: Option<&'a str>,
     /// The columns that are predicted, and columns that are made from them.
     targets: HashSet<&'a str>,
     last_split: Option<usize>,
     /// What the pass before found out.
     known: Option<Known<'a>>,
-    found: Vec<(usize, Leak)>,
+    /// From which expressions the statistics that names hold were taken.
+    sources: HashMap<&'a str, Vec<Place>>,
+    found: Vec<Culprit>,
 }
 
 struct Known<'a> {
     last_split: Option<usize>,
     targets: HashSet<&'a str>,
     splitting: HashSet<&'a str>,
+    learning: HashSet<(&'a str, usize)>,
 }
 
 impl<'a> Flow<'a> {
@@ -94,23 +141,37 @@ impl<'a> Flow<'a> {
             classes: HashMap::new(),
             fitted: HashMap::new(),
             splitting: HashSet::new(),
+            learning: HashSet::new(),
+            function: None,
             targets: HashSet::new(),
             last_split: None,
             known: None,
+            sources: HashMap::new(),
             found: Vec::new(),
         }
     }
 
     /// A second walk that knows what this one found out.
     pub(super) fn again(self) -> Self {
-        let Self { source, last_split, targets, splitting, .. } = self;
-        Self { known: Some(Known { last_split, targets, splitting }), ..Self::new(source) }
+        let Self { source, last_split, targets, splitting, learning, .. } = self;
+        let known = Known { last_split, targets, splitting, learning };
+        Self { known: Some(known), ..Self::new(source) }
     }
 
-    pub(super) fn found(mut self) -> Vec<Leak> {
-        self.found.sort_by_key(|(at, _)| *at);
-        self.found.dedup_by(|a, b| a.1.block == b.1.block);
-        self.found.into_iter().map(|(_, leak)| leak).collect()
+    /// What was found, in the order of the script.
+    pub(super) fn found(mut self) -> Vec<Culprit> {
+        self.found.sort_by_key(|it| it.at.start);
+        self.found.dedup_by(|a, b| a.leak.block == b.leak.block);
+        self.found
+    }
+
+    /// The columns that are predicted.
+    pub(super) fn targets(&self) -> Vec<&'a str> {
+        let known = self.known.iter().flat_map(|it| &it.targets);
+        let mut targets: Vec<&str> = self.targets.iter().chain(known).copied().collect();
+        targets.sort_unstable();
+        targets.dedup();
+        targets
     }
 
     pub(super) fn visit(&mut self, root: Node<'a>) {
@@ -149,22 +210,28 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// A function's own names hide those outside; nothing is known about its parameters.
+    /// A function's own names hide those outside; of its parameters, only their places are known.
     fn function(&mut self, node: Node<'a>, depth: usize) {
         let before = (self.values.clone(), self.fitted.clone());
         let splits = self.last_split;
         self.last_split = None;
         if let Some(parameters) = node.child_by_field_name("parameters") {
-            for name in all(parameters).into_iter().filter(|it| it.kind() == "identifier") {
-                self.values.remove(text(self.source, name));
+            for (place, parameter) in children(parameters).into_iter().enumerate() {
+                for name in all(parameter).into_iter().filter(|it| it.kind() == "identifier") {
+                    let value = Value { parameter: Some(place), ..Value::default() };
+                    self.values.insert(text(self.source, name), value);
+                }
             }
         }
+        let name = node.child_by_field_name("name").map(|it| text(self.source, it));
+        let outer = std::mem::replace(&mut self.function, name);
         if let Some(body) = node.child_by_field_name("body") {
             self.statements(body, depth + 1);
         }
         if let (Some(_), Some(name)) = (self.last_split, node.child_by_field_name("name")) {
             self.splitting.insert(text(self.source, name));
         }
+        self.function = outer;
         self.last_split = splits.max(self.last_split);
         (self.values, self.fitted) = before;
     }
@@ -195,11 +262,23 @@ impl<'a> Flow<'a> {
             || self.known.as_ref().is_some_and(|it| it.targets.contains(column))
     }
 
-    fn report(&mut self, statement: Node<'a>, why: &'static str) {
+    fn report(
+        &mut self,
+        statement: Node<'a>,
+        reason: Reason,
+        places: Vec<Place>,
+        why: &'static str,
+    ) {
         if self.known.is_some() {
             let block = lines(self.source, statement, statement).to_owned();
-            self.found.push((statement.start_byte(), Leak { block, why }));
+            let (leak, at) = (Leak { block, why }, statement.byte_range());
+            self.found.push(Culprit { leak, reason, at, places });
         }
+    }
+
+    /// An expression as the place of a leak.
+    fn place(&self, node: Node<'a>) -> Place {
+        Place { range: node.byte_range(), rows: self.value(node).rows }
     }
 
     fn assignment(&mut self, node: Node<'a>, statement: Node<'a>) {
@@ -246,6 +325,13 @@ impl<'a> Flow<'a> {
     fn bind(&mut self, name: &'a str, value: Value, right: Node<'a>, statement: Node<'a>) {
         let value = self.named_part(name, value, right);
         self.values.insert(name, value);
+        self.sources.remove(name);
+        if value.is_statistic {
+            let aggregates = all(right).into_iter().filter(|it| self.is_aggregate(*it));
+            let sources = aggregates.filter_map(|it| self.root(it)).map(|it| self.place(it));
+            let sources = sources.collect();
+            self.sources.insert(name, sources);
+        }
         if right.kind() != "call" {
             return;
         }
@@ -314,7 +400,8 @@ impl<'a> Flow<'a> {
         let mentions = self.source.matches(column).count();
         let put_aside = self.known.is_some() && self.is_put_aside(column, statement);
         if !put_aside && mentions > 0 {
-            self.report(statement, "a feature is computed from the target");
+            let why = "a feature is computed from the target";
+            self.report(statement, Reason::FromTarget, Vec::new(), why);
         }
     }
 
@@ -361,110 +448,6 @@ impl<'a> Flow<'a> {
             self.statistics(None, node, statement);
         }
     }
-
-    fn call(&mut self, call: Node<'a>, statement: Node<'a>) {
-        let name = called(self.source, call);
-        let object = receiver(call);
-        let arguments = positional(call);
-        let first = arguments.first().copied().or_else(|| keyword(self.source, call, "X"));
-        match name {
-            "fit" | "fit_transform" | "fit_resample" | "fit_predict" => {
-                if let Some(labels) = arguments.get(1) {
-                    self.learn_target(*labels);
-                }
-                let (Some(object), Some(first)) = (object, first) else { return };
-                self.fit(name, object, first, statement);
-            }
-            "cross_val_score" | "cross_val_predict" | "cross_validate" => {
-                if let Some(features) = arguments.get(1).map(|it| self.value(*it))
-                    && features.has_target
-                {
-                    self.report(statement, "the target is among the features");
-                }
-            }
-            "predict" | "predict_proba" | "decision_function" => {
-                let Some(object) = object.filter(|it| it.kind() == "identifier") else { return };
-                let Some(rows) = first.map(|it| self.value(it).rows) else { return };
-                let Some((fitted, start, end)) =
-                    self.fitted.get(text(self.source, object)).copied()
-                else {
-                    return;
-                };
-                let judged =
-                    matches!((fitted, rows), (Rows::All | Rows::Held | Rows::Mixed, Rows::Held))
-                        || (matches!(fitted, Rows::All)
-                            && rows == Rows::All
-                            && self.judges_itself());
-                if judged && self.known.is_some() {
-                    let block = self.source.get(start..end).unwrap_or_default();
-                    let from = self
-                        .source
-                        .get(..start)
-                        .and_then(|it| it.rfind('\n'))
-                        .map_or(0, |it| it + 1);
-                    let block = self.source.get(from..end).unwrap_or(block).to_owned();
-                    self.found.push((
-                        start,
-                        Leak { block, why: "a model is judged by rows it was fitted on" },
-                    ));
-                }
-            }
-            "pop" => {
-                if let Some(column) = first.and_then(|it| string(self.source, it))
-                    && self.is_target(column)
-                {
-                    self.drop_target(object);
-                }
-            }
-            "remove" => self.drop_target(object),
-            "drop"
-                if keyword(self.source, call, "inplace").is_some() && self.drops_target(call) =>
-            {
-                self.drop_target(object);
-            }
-            _ => {}
-        }
-    }
-
-    /// Whether the script has no split at all and yet prints a score.
-    fn judges_itself(&self) -> bool {
-        let split = self.known.as_ref().is_some_and(|it| it.last_split.is_some());
-        !split && self.source.contains("Final Validation Performance")
-    }
-
-    fn fit(&mut self, method: &str, object: Node<'a>, first: Node<'a>, statement: Node<'a>) {
-        let name = text(self.source, object);
-        let class = match object.kind() {
-            "call" => called(self.source, object),
-            _ => self.classes.get(name).copied().unwrap_or_default(),
-        };
-        let value = self.value(first);
-        if learns_nothing(class) || value.is_statistic {
-            return;
-        }
-        let prepares = method != "fit" && method != "fit_predict" || is_preparation(class);
-        if prepares {
-            match value.rows {
-                Rows::All if self.is_before_split(statement) => {
-                    self.report(statement, "something is fitted on all rows before they are split");
-                }
-                Rows::Mixed => self.report(statement, "something is fitted on test rows too"),
-                Rows::Held => self.report(statement, "something is fitted on held-out rows"),
-                Rows::Test => self.report(statement, "something is fitted on test rows"),
-                Rows::All | Rows::Part | Rows::Unknown => {}
-            }
-            return;
-        }
-        if value.has_target && value.rows != Rows::Unknown {
-            self.report(statement, "the target is among the features");
-        }
-        if value.rows == Rows::Mixed {
-            self.report(statement, "something is fitted on test rows too");
-        }
-        if object.kind() == "identifier" {
-            self.fitted.insert(name, (value.rows, statement.start_byte(), statement.end_byte()));
-        }
-    }
 }
 
 /// Whether a name is that of the target.
@@ -473,47 +456,4 @@ fn is_y(name: &str) -> bool {
     lower == "y"
         || lower.starts_with("y_")
         || matches!(lower.as_str(), "target" | "labels" | "label")
-}
-
-/// Classes that prepare data and learn something from it.
-fn is_preparation(class: &str) -> bool {
-    ["Scaler", "Imputer", "Encoder", "Vectorizer", "Transformer", "Discretizer"]
-        .iter()
-        .any(|it| class.ends_with(it))
-        || matches!(
-            class,
-            "PCA"
-                | "TruncatedSVD"
-                | "NMF"
-                | "KMeans"
-                | "MiniBatchKMeans"
-                | "UMAP"
-                | "FastICA"
-                | "SelectKBest"
-                | "SelectPercentile"
-                | "SelectFromModel"
-                | "RFE"
-                | "RFECV"
-                | "VarianceThreshold"
-                | "SMOTE"
-                | "ADASYN"
-                | "RandomOverSampler"
-                | "RandomUnderSampler"
-                | "LatentDirichletAllocation"
-        )
-}
-
-/// Classes that learn nothing which could leak: codes for labels, and what works row by row.
-fn learns_nothing(class: &str) -> bool {
-    matches!(
-        class,
-        "LabelEncoder"
-            | "LabelBinarizer"
-            | "MultiLabelBinarizer"
-            | "FunctionTransformer"
-            | "Normalizer"
-            | "HashingVectorizer"
-            | "PolynomialFeatures"
-            | "Binarizer"
-    )
 }

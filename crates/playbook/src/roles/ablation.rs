@@ -40,6 +40,15 @@ def to_model(y):
 def from_model(p):
     return p";
 
+/// What takes the place of the only model where nothing else can be switched off.
+const CONSTANT: &str = "\
+def model_constant(x, y, others, seed):
+    \"\"\"The same answer for every row.\"\"\"
+    if KIND == \"regression\":
+        return [np.full(len(other), np.mean(y)) for other in others]
+    shares = np.mean(y, axis=0) if KIND == \"multilabel\" else np.bincount(y, minlength=len(CLASSES)) / len(y)
+    return [np.tile(shares, (len(other), 1)) for other in others]";
+
 pub(crate) fn answer(playbook: &Playbook, input: &Input) -> Result<Reply, AgentError> {
     let solution = Script::parse(&input.solution_script);
     let (Some(setup), Some(data)) = (solution.first(Kind::Setup), solution.first(Kind::Data))
@@ -102,7 +111,15 @@ fn variants(playbook: &Playbook, solution: &Script) -> Vec<Vec<(String, Script)>
         other(Section::new(Kind::Target, None, PLAIN_TARGET));
     }
     let models = if several { without(Kind::Model) } else { Vec::new() };
-    vec![without(Kind::Features), models, others]
+    let features = without(Kind::Features);
+    if let ([], [], Some(only)) = (&features[..], &others[..], solution.first(Kind::Model)) {
+        let mut script = solution.clone();
+        // Under a name of its own: what a model says is remembered by its name.
+        script.replace(Section::new(Kind::Model, Some("constant"), CONSTANT));
+        script.relist();
+        others.push((only.title(), script));
+    }
+    vec![features, models, others]
 }
 
 /// A few parts of different kinds, those that no study has looked at first.

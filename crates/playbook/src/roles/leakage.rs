@@ -34,7 +34,14 @@ pub(crate) fn detect(input: &Detection) -> Reply {
 pub(crate) fn correct(input: &Correction) -> Reply {
     match correction(&input.code, &input.code_block) {
         Some(corrected) => code(&corrected),
-        None => Reply::text("No rule of the playbook corrects this leak, so the block stays."),
+        None => {
+            let found = leaks(&input.code);
+            let leak = found.iter().find(|it| it.block.trim() == input.code_block.trim());
+            let why = leak.map_or("nothing known", |it| it.why);
+            Reply::text(format!(
+                "No rule of the playbook corrects this leak ({why}), so the block stays."
+            ))
+        }
     }
 }
 

@@ -200,7 +200,8 @@ fn leaks_are_reported_and_a_clean_script_is_not() {
         let reply = ask(&playbook, "leakage", Some("detection"), json!({ "code": code }));
         parse_structured(&reply, Some("answers")).unwrap()
     };
-    let script = "import pandas as pd\ndf = pd.read_csv('train.csv')\ny = df.pop('t')\n\
+    let script = "import pandas as pd\n\
+                  from sklearn.model_selection import train_test_split\ndf = pd.read_csv('train.csv')\ny = df.pop('t')\n\
                   s = StandardScaler()\ndf = s.fit_transform(df)\n\
                   a, b, c, d = train_test_split(df, y, random_state=1)\n";
     let found = detect(script);

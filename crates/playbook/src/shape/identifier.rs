@@ -1,7 +1,7 @@
 //! The column that names the rows of a submission.
 
-use super::columns::is_name_of_identifier;
-use super::table::{Column, Table};
+use super::columns::{Use, is_name_of_identifier, usage};
+use super::table::{Column, Table, number};
 
 /// Where the identifiers of the submission come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,8 +14,10 @@ pub(crate) enum IdSource {
     Sample,
 }
 
-/// What the sample submission begins with, or else what looks like it in the test table.
+/// What the sample submission begins with, or else what names the rows of the test table: by its
+/// own name, or because it does nothing else.
 pub(super) fn identifier(
+    train: &Table,
     test: &Table,
     sample: Option<&Table>,
     targets: &[String],
@@ -23,8 +25,16 @@ pub(super) fn identifier(
     if let Some(sample) = sample {
         return sampled(test, sample, targets);
     }
-    let unique = |column: &&Column| column.is_unique();
-    let named = test.columns.iter().filter(|it| is_name_of_identifier(&it.name)).find(unique);
+    let unique = || test.columns.iter().filter(|column| column.is_unique());
+    let fraction =
+        |column: &Column| column.present().filter_map(number).any(|value| value.fract() != 0.0);
+    let names_rows = |column: &&Column| match train.column(&column.name) {
+        // The training rows need no names, or have some of the same kind.
+        None => !fraction(column),
+        Some(known) => known.is_unique() && usage(known) == Use::Nothing,
+    };
+    let named = unique().find(|it| is_name_of_identifier(&it.name));
+    let named = named.or_else(|| unique().find(names_rows));
     (named.map(|it| it.name.clone()), IdSource::Test)
 }
 

@@ -14,6 +14,20 @@ pub enum ShapeError {
     /// No table to train on.
     #[error("there is no training table in the data folder (a .csv, .tsv or .csv.gz file)")]
     NoTrain,
+    /// A table that is there but cannot be read.
+    #[error("`{path}` cannot be read as a table: {reason}")]
+    Unreadable {
+        /// Where it is.
+        path: String,
+        /// Why not.
+        reason: String,
+    },
+    /// Nothing to predict.
+    #[error("the test table `{test}` has no rows")]
+    NoRows {
+        /// The test table.
+        test: String,
+    },
     /// No table to predict for.
     #[error("there is no test table beside `{train}`")]
     NoTest {
@@ -89,6 +103,8 @@ impl ShapeError {
             Self::Modality(_) => "--agents claude has no such limits",
             Self::Metric(_) => "name one of these with --metric, or use --agents claude",
             Self::NoTrain => "put the rows to learn from into `train.csv`",
+            Self::Unreadable { .. } => "save it as comma-separated text in UTF-8",
+            Self::NoRows { .. } => "put the rows to predict below its header",
             Self::NoTest { .. } => "put the rows to predict into `test.csv`, without the target",
             Self::SeveralTables { role: "test", .. } => {
                 "name the right one `test.csv`, or leave only that one in the folder"

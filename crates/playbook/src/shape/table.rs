@@ -29,6 +29,9 @@ pub(crate) struct Table {
     pub(crate) rows: usize,
     /// Whether those are all.
     pub(crate) complete: bool,
+    /// Whether all rows have as many cells as the first. Prose that happens to hold a delimiter has
+    /// not.
+    pub(crate) is_even: bool,
 }
 
 /// How a table's bytes are text.
@@ -39,6 +42,8 @@ pub(crate) enum Encoding {
     Utf8Marked,
     /// Not UTF-8; every byte is a character.
     Latin1,
+    /// Two bytes for most characters, with a mark that tells their order.
+    Utf16,
 }
 
 /// What rows have beyond the columns that the header names.
@@ -62,33 +67,40 @@ pub(crate) struct Column {
 }
 
 impl Table {
-    /// Reads `path` below `folder`; `None` if it is no table.
-    pub(crate) fn read(folder: &Utf8Path, path: &str) -> Option<Self> {
-        let file = fs_err::File::open(folder.join(path)).ok()?;
+    /// Reads `path` below `folder`; `None` if it is no table, an error if it cannot be read as one.
+    pub(crate) fn read(folder: &Utf8Path, path: &str) -> io::Result<Option<Self>> {
         let lower = path.to_lowercase();
         let plain = lower.strip_suffix(".gz");
         let name = plain.unwrap_or(&lower);
         if !["csv", "tsv", "txt", "tab"].iter().any(|it| name.ends_with(&format!(".{it}"))) {
-            return None;
+            return Ok(None);
         }
-        let source: Box<dyn Read> = if plain.is_some() {
-            Box::new(flate2::read::MultiGzDecoder::new(BufReader::new(file)))
-        } else {
-            Box::new(file)
-        };
-        Self::read_from(source, path).ok().flatten()
+        let file = fs_err::File::open(folder.join(path))?;
+        if plain.is_some() {
+            let unpacked = flate2::read::MultiGzDecoder::new(BufReader::new(file));
+            return Self::read_from(unpacked, path);
+        }
+        Self::read_from(file, path)
     }
 
     pub(crate) fn read_from(source: impl Read, path: &str) -> io::Result<Option<Self>> {
         let mut source = source.take(MAX_BYTES);
         let mut sample = Vec::new();
         source.by_ref().take(SAMPLE_BYTES).read_to_end(&mut sample)?;
+        if let [0xff, 0xfe, ..] | [0xfe, 0xff, ..] = sample.as_slice() {
+            source.read_to_end(&mut sample)?;
+            let table = Self::read_from(decoded(&sample).as_bytes(), path)?;
+            return Ok(table.map(|table| Self { encoding: Encoding::Utf16, ..table }));
+        }
         let marked = sample.starts_with(BYTE_ORDER_MARK);
         if marked {
             sample.drain(..BYTE_ORDER_MARK.len());
         }
-        if sample.is_empty() || sample.contains(&0) {
+        if sample.is_empty() {
             return Ok(None);
+        }
+        if sample.contains(&0) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "it is not text"));
         }
         let delimiter = sniff(&sample, path);
         let mut reader = csv::ReaderBuilder::new()
@@ -109,6 +121,8 @@ impl Table {
         let most = MAX_ROWS.min(MAX_CELLS / columns.len().max(1)).max(100);
         let margin = margin(&sample, delimiter);
         let skipped = usize::from(margin == Margin::RowNames);
+        let width = columns.len() + usize::from(margin != Margin::None);
+        let mut is_even = true;
         let mut rows = 0;
         let complete = loop {
             if !reader.read_byte_record(&mut record)? {
@@ -118,6 +132,7 @@ impl Table {
                 break false;
             }
             rows += 1;
+            is_even &= record.len() == width;
             for (position, column) in columns.iter_mut().enumerate() {
                 let value = record.get(position + skipped).map(|cell| text(cell, &mut utf8));
                 column.values.push(value.filter(|value| !is_missing(value)));
@@ -130,7 +145,8 @@ impl Table {
         };
         let delimiter = char::from(delimiter);
         let path = path.to_owned();
-        let mut table = Self { path, delimiter, encoding, columns, margin, rows, complete };
+        let mut table =
+            Self { path, delimiter, encoding, columns, margin, rows, complete, is_even };
         make_plain(&mut table);
         Ok(Some(table))
     }
@@ -192,6 +208,17 @@ fn is_missing(text: &str) -> bool {
             | "1.#IND"
             | "1.#QNAN"
     )
+}
+
+/// UTF-16 with a mark as text.
+fn decoded(bytes: &[u8]) -> String {
+    let (pairs, _) = bytes.as_chunks::<2>();
+    let swapped = pairs.first() == Some(&[0xfe, 0xff]);
+    let units = pairs.iter().skip(1).map(|pair| match swapped {
+        true => u16::from_be_bytes(*pair),
+        false => u16::from_le_bytes(*pair),
+    });
+    char::decode_utf16(units).map(|it| it.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
 
 fn text(cell: &[u8], utf8: &mut bool) -> String {
@@ -298,6 +325,14 @@ mod tests {
         assert_eq!((table.delimiter, table.encoding), ('\t', Encoding::Latin1));
         assert_eq!(table.columns[1].values, [Some("é".to_owned())]);
         assert_eq!(table.columns[2].name, "b.1");
+
+        let units = "\u{feff}größe,b\n1,日本\n".encode_utf16();
+        let little: Vec<u8> = units.clone().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = units.flat_map(u16::to_be_bytes).collect();
+        assert_eq!(read(&little), read(&big));
+        let table = read(&little);
+        assert_eq!((table.encoding, table.columns[0].name.as_str()), (Encoding::Utf16, "größe"));
+        assert_eq!(table.columns[1].values, [Some("日本".to_owned())]);
     }
 
     #[test]
@@ -323,7 +358,7 @@ mod tests {
     #[test]
     fn a_table_of_one_column_is_a_table_and_binary_is_none() {
         assert_eq!(read(b"price\n1.5\n2\n").rows, 2);
-        assert_eq!(Table::read_from(&b"\x00\x01"[..], "a.csv").unwrap(), None);
+        assert!(Table::read_from(&b"a\x00\x01"[..], "a.csv").is_err());
         assert_eq!(Table::read_from(&b""[..], "a.csv").unwrap(), None);
     }
 }

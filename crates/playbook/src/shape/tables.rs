@@ -16,9 +16,18 @@ pub(super) struct Tables {
 
 impl Tables {
     pub(super) fn find(folder: &Utf8Path, profile: &DataProfile) -> Result<Self, ShapeError> {
-        let paths = profile.files.iter().map(|file| file.path.as_str());
-        let mut tables: Vec<Table> =
-            paths.filter_map(|path| Table::read(folder, path)).take(MAX_TABLES).collect();
+        let (tables, unreadable) = read_all(folder, profile);
+        match (Self::assigned(tables), unreadable) {
+            // What could not be read may well be what is missing.
+            (Err(ShapeError::NoTrain | ShapeError::NoTest { .. }), Some(error)) => Err(error),
+            (Ok(found), _) if found.test.rows == 0 => {
+                Err(ShapeError::NoRows { test: found.test.path })
+            }
+            (result, _) => result,
+        }
+    }
+
+    fn assigned(mut tables: Vec<Table>) -> Result<Self, ShapeError> {
         // Prose in a .txt file reads like a table of one column.
         tables.retain(|table| !table.path.ends_with(".txt") || table.columns.len() > 1);
         let (samples, mut tables) = named(tables, &["sample", "submission"], &["train", "test"]);
@@ -73,6 +82,25 @@ impl Tables {
         };
         Ok(Self { train, test, sample, others })
     }
+}
+
+/// The tables of a folder, and the first that could not be read.
+fn read_all(folder: &Utf8Path, profile: &DataProfile) -> (Vec<Table>, Option<ShapeError>) {
+    let mut tables: Vec<Table> = Vec::new();
+    let mut unreadable = None;
+    for path in profile.files.iter().map(|file| file.path.as_str()) {
+        match Table::read(folder, path) {
+            Ok(table) => tables.extend(table),
+            Err(error) => {
+                let reason = error.to_string();
+                unreadable.get_or_insert(ShapeError::Unreadable { path: path.to_owned(), reason });
+            }
+        }
+        if tables.len() == MAX_TABLES {
+            break;
+        }
+    }
+    (tables, unreadable)
 }
 
 /// The tables with one of these words, and none of those, in the names of their files; the rest.

@@ -85,6 +85,11 @@ fn what_makes_no_sense_is_an_error_that_says_why() {
     assert_eq!(message(alone), "there is no test table beside `train.csv`");
     let none = shape("rmse", &[("notes.md", "hello")]);
     assert!(message(none).starts_with("there is no training table"));
+    let train = rows(20, |row| row.to_string());
+    let empty = shape("rmse", &[("train.csv", &train), ("test.csv", "id,size\n")]);
+    assert_eq!(message(empty), "the test table `test.csv` has no rows");
+    let broken = shape("rmse", &[("train.csv.gz", &train), ("test.csv", &test_rows(9))]);
+    assert!(message(broken).starts_with("`train.csv.gz` cannot be read as a table: "));
     let same = rows(20, |row| row.to_string()).replace(",y\n", ",price\n");
     let same = shape("rmse", &[("train.csv", &same), ("test.csv", &same)]);
     assert!(message(same).starts_with("the target cannot be told"));
@@ -164,4 +169,36 @@ fn groups_and_time_are_seen_by_comparing_with_the_test_rows() {
     let found = shape("accuracy", &[("train.csv", &train), ("test.csv", &test)]).unwrap();
     assert_eq!(found.group, Some(Group::Column("person".to_owned())));
     assert_eq!(found.time.as_deref(), Some("day"));
+}
+
+#[test]
+fn identifiers_are_found_by_name_by_value_and_in_the_sample() {
+    let line = |row: usize| format!("{}.5,{}", (row * 7) % 31, ["a", "b"][row % 2]);
+    let train = |name: &str| {
+        let rows = (0..60).map(|row| format!("{row},{},{}\n", line(row), row % 2));
+        format!("{name},x,c,y\n{}", rows.collect::<String>())
+    };
+    let test = |name: &str| {
+        let rows = (60..90).map(|row| format!("{row},{}\n", line(row))).collect::<String>();
+        format!("{name},x,c\n{rows}")
+    };
+    let sample = |name: &str, first: usize| {
+        let rows = (first..first + 30).map(|row| format!("{row},0\n")).collect::<String>();
+        format!("{name},y\n{rows}")
+    };
+    let found = |train: String, test: String, sample: Option<String>| {
+        let mut files = vec![("train.csv", train), ("test.csv", test)];
+        files.extend(sample.map(|it| ("sample_submission.csv", it)));
+        let files: Vec<(&str, &str)> = files.iter().map(|it| (it.0, it.1.as_str())).collect();
+        let shape = shape("accuracy", &files).unwrap();
+        (shape.id, shape.id_source)
+    };
+    let id = |name: &str| Some(name.to_owned());
+    assert_eq!(found(train("id"), test("id"), None), (id("id"), IdSource::Test));
+    assert_eq!(found(train("zeile"), test("zeile"), None), (id("zeile"), IdSource::Test));
+    assert_eq!(found(train("other"), test("zeile"), None), (id("zeile"), IdSource::Test));
+    let renamed = found(train("zeile"), test("zeile"), Some(sample("Row", 60)));
+    assert_eq!(renamed, (id("Row"), IdSource::Column("zeile".to_owned())));
+    let counted = found(train("zeile"), test("zeile"), Some(sample("Row", 0)));
+    assert_eq!(counted, (id("Row"), IdSource::Sample));
 }

@@ -125,10 +125,37 @@ pub(super) fn oddities() -> Vec<Oddity> {
             ..plain_like(&plain)
         },
         Oddity {
+            name: "two bytes for each character, and line ends of another system",
+            files: vec![
+                ("train.csv", {
+                    let text = table("id,size,town,answer", TRAIN, with_verdict);
+                    let text = format!("\u{feff}{}", String::from_utf8(text).unwrap());
+                    text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+                }),
+                ("test.csv", table("id,size,town\r", TEST, |row| usual(row) + "\r")),
+            ],
+            ..plain_like(&plain)
+        },
+        Oddity {
             name: "packed tables",
             files: vec![
                 ("train.csv.gz", packed(&table("id,size,town,answer", TRAIN, with_verdict))),
                 ("test.csv.gz", packed(&table("id,size,town", TEST, usual))),
+            ],
+            ..plain_like(&plain)
+        },
+        Oddity {
+            name: "targets in a table of their own, in another order",
+            files: vec![
+                ("train_features.csv", table("id,size,town", TRAIN, usual)),
+                (
+                    "train_labels.csv",
+                    table("id,answer", TRAIN, |row| {
+                        let row = TRAIN.end - 1 - row;
+                        format!("{row},{}", verdict(row))
+                    }),
+                ),
+                ("test_features.csv", table("id,size,town", TEST, usual)),
             ],
             ..plain_like(&plain)
         },
@@ -332,6 +359,24 @@ pub(super) fn oddities() -> Vec<Oddity> {
             ],
             ..plain_like(&plain)
         },
+        number(
+            "places on the map under names of their own",
+            vec![
+                (
+                    "train.csv",
+                    table("id,hoch,quer,answer", TRAIN, |row| {
+                        let (up, across) = (47.0 + noise(row, 1), 11.0 + noise(row, 4));
+                        format!("{row},{up:.4},{across:.4},{:.2}", 100.0 * (up - 47.0))
+                    }),
+                ),
+                (
+                    "test.csv",
+                    table("id,hoch,quer", TEST, |row| {
+                        format!("{row},{:.4},{:.4}", 47.0 + noise(row, 1), 11.0 + noise(row, 4))
+                    }),
+                ),
+            ],
+        ),
         number(
             "nothing but dates",
             vec![

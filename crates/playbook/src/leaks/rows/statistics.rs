@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::{Flow, Rows, Value};
+use super::{Flow, Place, Reason, Rows, Value};
 use crate::leaks::syntax::{all, called, keyword, positional, receiver, text};
 
 impl<'a> Flow<'a> {
@@ -30,15 +30,16 @@ impl<'a> Flow<'a> {
                     || rows == Rows::Test
                     || (rows == Rows::All && self.is_before_split(statement)))
         };
-        let own = aggregates.iter().any(|it| bad(&it));
-        let remembered = all(right).into_iter().any(|it| {
-            let value = self.values.get(text(self.source, it)).copied().unwrap_or_default();
+        let own: Vec<Node<'a>> = aggregates.iter().filter(bad).copied().collect();
+        let remembered = |it: &Node<'a>| {
+            let value = self.values.get(text(self.source, *it)).copied().unwrap_or_default();
             it.kind() == "identifier"
                 && value.is_statistic
                 && (value.rows == Rows::Mixed
                     || (value.rows == Rows::All && self.is_before_split(statement)))
-        });
-        if !own && !remembered {
+        };
+        let remembered: Vec<Node<'a>> = all(right).into_iter().filter(remembered).collect();
+        if own.is_empty() && remembered.is_empty() {
             return;
         }
         // It must go into rows that are learnt from: a column, or the table itself.
@@ -59,11 +60,27 @@ impl<'a> Flow<'a> {
         let learns =
             matches!(into.rows, Rows::All | Rows::Mixed | Rows::Part) && !into.is_statistic;
         if learns {
-            self.report(
-                statement,
-                "a statistic of all rows becomes a feature before they are split",
-            );
+            let own = own.iter().filter_map(|it| self.root(*it)).map(|it| self.place(it));
+            let earlier =
+                remembered.iter().filter_map(|it| self.sources.get(text(self.source, *it)));
+            let places: Vec<Place> = own.chain(earlier.flatten().cloned()).collect();
+            let why = "a statistic of all rows becomes a feature before they are split";
+            self.report(statement, Reason::Statistic, places, why);
         }
+    }
+
+    /// The name that a chain of calls, columns and attributes begins with.
+    pub(super) fn root(&self, node: Node<'a>) -> Option<Node<'a>> {
+        let mut node = node;
+        while node.kind() != "identifier" {
+            node = match node.kind() {
+                "call" => node.child_by_field_name("function")?,
+                "attribute" => node.child_by_field_name("object")?,
+                "subscript" => node.child_by_field_name("value")?,
+                _ => return None,
+            };
+        }
+        Some(node)
     }
 
     /// What a statement uses besides its aggregates.
@@ -104,9 +121,8 @@ impl<'a> Flow<'a> {
         }
         let summing = ["mean", "median", "std", "var", "sum", "target", "max", "min"];
         match called(self.source, node) {
-            "mean" | "median" | "std" | "var" | "mode" | "corr" | "corrwith" | "min" | "max" => {
-                true
-            }
+            "mean" | "median" | "std" | "var" | "mode" | "corr" | "corrwith" | "min" | "max"
+            | "rank" => true,
             "quantile" => node.parent().is_some_and(|it| it.kind() == "argument_list"),
             "transform" | "agg" | "aggregate" => {
                 let grouped =

@@ -39,9 +39,20 @@ impl<'a> Flow<'a> {
     }
 
     pub(super) fn subscript(&self, node: Node<'a>) -> Value {
-        let base = node.child_by_field_name("value").map(|it| self.value(it)).unwrap_or_default();
+        let of = node.child_by_field_name("value");
+        let base = of.map(|it| self.value(it)).unwrap_or_default();
         let indices: Vec<Node<'a>> =
             node.children_by_field_name("subscript", &mut node.walk()).collect();
+        // `train_test_split(x)[0]` is the training part, and every second one held out.
+        if let ([place], Some(call)) = (indices.as_slice(), of)
+            && call.kind() == "call"
+            && called(self.source, call) == "train_test_split"
+            && let Ok(place) = text(self.source, *place).parse::<usize>()
+        {
+            let whole = positional(call).get(place / 2).map(|it| self.value(*it));
+            let rows = if place % 2 == 0 { Rows::Part } else { Rows::Held };
+            return Value { rows, ..whole.unwrap_or_default() };
+        }
         let mut value = base;
         for index in indices {
             let chosen = self.value(index);
