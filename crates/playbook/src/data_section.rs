@@ -89,6 +89,9 @@ pub(crate) fn data_section(shape: &Shape, limit: u64) -> Section {
             "train[TARGETS] = train[TARGETS].apply(pd.to_numeric, errors=\"coerce\")".to_owned(),
         );
     }
+    if shape.none_is_a_class {
+        lines.push("train[TARGETS] = train[TARGETS].fillna(\"None\")".to_owned());
+    }
     lines.push("train = train.dropna(subset=TARGETS).reset_index(drop=True)".to_owned());
     if shape.target_was_whole {
         lines.push("train[TARGETS] = train[TARGETS].astype(int)".to_owned());

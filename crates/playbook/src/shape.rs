@@ -67,6 +67,8 @@ pub struct Shape {
     pub(crate) metric: &'static str,
     /// Whether the target is a whole number with gaps, which pandas reads as a fraction.
     pub(crate) target_was_whole: bool,
+    /// Whether `None` is a class, which pandas reads as a gap.
+    pub(crate) none_is_a_class: bool,
     /// How many values the target has, for one target that is a class; else 0.
     pub(crate) classes: u64,
     /// Training rows, roughly where the file is large.
@@ -159,6 +161,7 @@ impl Shape {
         let Tables { mut train, test, sample, mut others } = Tables::find(&task.data_dir, profile)?;
         let labels = add_labels(&mut train, &test, &mut others);
         let targets = targets(&train, &test, sample.as_ref(), metric, &task.description)?;
+        let none_is_a_class = is_of_classes(task, metric) && name_nones(&mut train, &targets);
         let labelled = labelled_rows(&train, &targets);
         if labelled < MIN_ROWS && train.complete {
             return Err(ShapeError::TooFewRows { rows: labelled });
@@ -200,6 +203,7 @@ impl Shape {
             targets,
             kind,
             metric,
+            none_is_a_class,
             classes: 0,
             target_was_whole: false,
             rows: rows(&train, profile),
@@ -336,6 +340,29 @@ impl fmt::Display for Kind {
             Self::Regression => "regression",
         })
     }
+}
+
+fn is_of_classes(task: &TaskDescription, metric: &str) -> bool {
+    !metric::is_of_numbers(metric) && task.task_type != TaskType::Regression
+}
+
+/// Takes `None` for a class if the other classes are words too and no target is blank: who leaves
+/// labels out leaves them blank.
+fn name_nones(train: &mut Table, targets: &[String]) -> bool {
+    let [target] = targets else { return false };
+    let Some(column) = train.columns.iter_mut().find(|it| it.name == *target) else { return false };
+    let gaps = column.values.iter().filter(|it| it.is_none()).count();
+    let words =
+        column.present().next().is_some() && column.present().all(|it| number(it).is_none());
+    if column.nones.is_empty() || column.nones.len() != gaps || !words {
+        return false;
+    }
+    for row in &column.nones {
+        if let Some(value) = column.values.get_mut(*row) {
+            *value = Some("None".to_owned());
+        }
+    }
+    true
 }
 
 fn labelled_rows(train: &Table, targets: &[String]) -> usize {

@@ -160,7 +160,7 @@ mod tests {
 
     fn column(name: &str, values: impl IntoIterator<Item = String>) -> Column {
         let values = values.into_iter().map(|it| Some(it).filter(|it| !it.is_empty())).collect();
-        Column { name: name.to_owned(), values, decimal: None }
+        Column { name: name.to_owned(), values, decimal: None, nones: Vec::new() }
     }
 
     fn used(name: &str, value: impl Fn(usize) -> String) -> Use {

@@ -47,7 +47,11 @@ pub(super) fn add_labels(
         train.column(&key)?.values.iter().map(|it| rows.get(it.as_deref()?).copied()).collect();
     let new = table.columns.iter().filter(|it| !train.has(&it.name)).map(|column| {
         let value = |place: &Option<usize>| column.values.get((*place)?).cloned().flatten();
-        Column { values: places.iter().map(value).collect(), ..column.clone() }
+        let is_none = |place: &Option<usize>| place.is_some_and(|it| column.nones.contains(&it));
+        let rows = places.iter().enumerate();
+        let nones = rows.filter(|(_, place)| is_none(place)).map(|(row, _)| row).collect();
+        let values = places.iter().map(value).collect();
+        Column { values, nones, ..column.clone() }
     });
     let new: Vec<Column> = new.collect();
     let columns = new.iter().map(|it| it.name.clone()).collect();

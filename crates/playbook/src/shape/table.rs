@@ -64,6 +64,8 @@ pub(crate) struct Column {
     pub(crate) values: Vec<Option<String>>,
     /// How its numbers were written, if not plainly.
     pub(crate) decimal: Option<Decimal>,
+    /// Rows with the word `None`, which pandas takes for a gap.
+    pub(crate) nones: Vec<usize>,
 }
 
 impl Table {
@@ -116,7 +118,7 @@ impl Table {
         let names = unique(record.iter().map(|cell| text(cell, &mut utf8)).collect());
         let mut columns: Vec<Column> = names
             .into_iter()
-            .map(|name| Column { name, values: Vec::new(), decimal: None })
+            .map(|name| Column { name, values: Vec::new(), decimal: None, nones: Vec::new() })
             .collect();
         let most = MAX_ROWS.min(MAX_CELLS / columns.len().max(1)).max(100);
         let margin = margin(&sample, delimiter);
@@ -135,6 +137,9 @@ impl Table {
             is_even &= record.len() == width;
             for (position, column) in columns.iter_mut().enumerate() {
                 let value = record.get(position + skipped).map(|cell| text(cell, &mut utf8));
+                if value.as_deref() == Some("None") {
+                    column.nones.push(column.values.len());
+                }
                 column.values.push(value.filter(|value| !is_missing(value)));
             }
         };

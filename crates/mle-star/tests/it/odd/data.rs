@@ -137,6 +137,21 @@ pub(super) fn oddities() -> Vec<Oddity> {
             ..plain_like(&plain)
         },
         Oddity {
+            name: "a class whose name reads as a gap",
+            files: vec![
+                (
+                    "train.csv",
+                    table("id,size,town,answer", TRAIN, |row| {
+                        let class = if verdict(row) == "yes" { "Some" } else { "None" };
+                        format!("{},{class}", usual(row))
+                    }),
+                ),
+                usual_test(),
+            ],
+            answers: Answers::Words(&["Some", "None"]),
+            ..plain_like(&plain)
+        },
+        Oddity {
             name: "packed tables",
             files: vec![
                 ("train.csv.gz", packed(&table("id,size,town,answer", TRAIN, with_verdict))),
