@@ -23,8 +23,12 @@ pub(crate) fn answer(playbook: &Playbook, input: &Input, path: usize) -> Result<
         input.previous_code_blocks.iter().filter_map(|text| key_of(text)).collect();
     let effects = effects(&input.ablation_summary);
     let effect = |block: &Block| {
-        let of_block = |title: &str| {
-            title == block.key || (block.key == "features" && title.starts_with("features: "))
+        // What one model is worth is worth knowing for the list of models, too: where it is much,
+        // another one may be.
+        let of_block = |title: &str| match block.key.as_str() {
+            "features" => title.starts_with("features: "),
+            "members" => title.starts_with("model: "),
+            key => title == key,
         };
         let sizes = effects.iter().filter(|(title, _)| of_block(title)).map(|(_, it)| it.abs());
         sizes.fold(0.0, f64::max)
