@@ -30,7 +30,7 @@ pub async fn prepare(
         "demo",
         TaskType::Classification,
         DataModality::Tabular,
-        "log_loss",
+        "multiclass_log_loss",
         MetricDirection::Minimize,
         DESCRIPTION,
     )?;
@@ -42,7 +42,7 @@ pub fn settings() -> ConfigLayer {
     ConfigLayer {
         num_retrieved_models: Some(4),
         outer_loop_steps: Some(2),
-        inner_loop_steps: Some(2),
+        inner_loop_steps: Some(3),
         num_parallel_solutions: Some(2),
         ensemble_rounds: Some(3),
         time_limit_seconds: Some(6 * 60),
