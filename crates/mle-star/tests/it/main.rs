@@ -3,6 +3,9 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "a test looks for one kind of thing")]
 
 mod bad_input;
+#[path = "../../../claude/tests/it/binary.rs"]
+mod binary;
+mod claude;
 mod cli;
 mod containment;
 mod kill;

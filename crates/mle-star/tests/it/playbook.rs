@@ -20,7 +20,7 @@ const SMALLEST: &str = "M=1 T=1 K=1 L=1 R=1";
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
 /// A Python with the standard packages.
-async fn python() -> Option<Utf8PathBuf> {
+pub(crate) async fn python() -> Option<Utf8PathBuf> {
     match venv::provide_standard(Utf8Path::new(env!("CARGO_TARGET_TMPDIR")), &|_| ()).await {
         Ok(python) => Some(python),
         Err(error) => {
@@ -51,7 +51,7 @@ async fn run(
 }
 
 /// A table of houses: size, age, town, door code, and what follows from them.
-fn houses(rows: std::ops::Range<usize>, target: Option<fn(f64) -> String>) -> String {
+pub(crate) fn houses(rows: std::ops::Range<usize>, target: Option<fn(f64) -> String>) -> String {
     let mut text = String::from("id,size,age,town,door");
     text.push_str(if target.is_some() { ",answer\n" } else { "\n" });
     for row in rows {
