@@ -1,0 +1,629 @@
+//! A walk through a command line in the order in which it would run.
+//!
+//! The grammar tells statements apart; words are read from the source itself (`word`), because the
+//! grammar cuts some of them in two. At the end the walk looks back at the whole tree: a command or
+//! a redirection that it did not come by is denied, so that a gap in the walk is never a hole.
+
+mod redirect;
+mod state;
+mod word;
+
+use std::collections::BTreeSet;
+
+use tree_sitter::{Node, Parser, Tree};
+
+pub(crate) use redirect::remember;
+pub(crate) use state::{Flow, State, Stdin};
+pub(crate) use word::folder_of;
+
+use crate::place::Cwd;
+use crate::text::{Count, Text, Word};
+use crate::{Denial, Judged, Policy};
+
+/// Longer sources are not read.
+const MAX_SOURCE: usize = 256 << 10;
+/// Deeper nesting of shells in shells, or of functions, is not followed.
+const MAX_DEPTH: u32 = 12;
+/// More statements than this are not followed.
+const MAX_STEPS: u32 = 20_000;
+
+/// Judges a command line.
+pub(crate) fn judge(policy: &Policy, source: &str, cwd: Cwd) -> Judged {
+    let mut bounds = Bounds { depth: 0, steps: 0 };
+    run_source(policy, source, &mut State::new(cwd), &mut bounds)
+}
+
+/// How far the walk has gone, over all sources.
+#[derive(Debug)]
+pub(crate) struct Bounds {
+    depth: u32,
+    steps: u32,
+}
+
+impl Bounds {
+    pub(crate) fn enter(&mut self) -> Judged {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(Denial::new("it is too deeply nested to be understood, or calls itself"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn leave(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+}
+
+/// One source and what has been seen of it.
+pub(crate) struct Walk<'a, 'tree> {
+    pub(crate) policy: &'a Policy,
+    pub(crate) source: &'tree str,
+    pub(crate) bounds: &'a mut Bounds,
+    seen: BTreeSet<usize>,
+    called: BTreeSet<usize>,
+}
+
+/// Runs a source from a state; what it changes is in the state afterwards.
+pub(crate) fn run_source(
+    policy: &Policy,
+    source: &str,
+    state: &mut State<'_>,
+    bounds: &mut Bounds,
+) -> Judged {
+    bounds.enter()?;
+    if source.len() > MAX_SOURCE || nesting(source) > 200 {
+        return Err(Denial::new("the command is too long or too deeply nested to be understood"));
+    }
+    let tree = parse(source)?;
+    let mut inner = state.for_other_source();
+    let mut walk = Walk { policy, source, bounds, seen: BTreeSet::new(), called: BTreeSet::new() };
+    walk.run(tree.root_node(), &mut inner)?;
+    walk.check_uncalled(tree.root_node(), &inner)?;
+    walk.check_unseen(tree.root_node())?;
+    walk.bounds.leave();
+    state.take_over(inner);
+    Ok(())
+}
+
+fn parse(source: &str) -> Judged<Tree> {
+    let unreadable = || Denial::new("the command cannot be read as a shell command");
+    let mut parser = Parser::new();
+    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).map_err(|_| unreadable())?;
+    let tree = parser.parse(source, None).ok_or_else(unreadable)?;
+    if tree.root_node().has_error() { Err(unreadable()) } else { Ok(tree) }
+}
+
+/// A bound on how deep the syntax tree can be, since the walk recurses.
+fn nesting(source: &str) -> usize {
+    let words = ["if ", "for ", "while ", "until ", "case ", "then", "do"];
+    let openers = source.matches(['(', '{', '`', '[']).count();
+    let lists = source.matches("&&").count() + source.matches("||").count();
+    openers.max(words.iter().map(|word| source.matches(word).count()).sum()).max(lists)
+}
+
+impl<'tree> Walk<'_, 'tree> {
+    pub(crate) fn text(&self, node: Node<'tree>) -> &'tree str {
+        self.source.get(node.byte_range()).unwrap_or_default()
+    }
+
+    /// Runs a statement.
+    pub(crate) fn run(
+        &mut self,
+        node: Node<'tree>,
+        state: &mut State<'tree>,
+    ) -> Judged<Flow<'tree>> {
+        self.bounds.steps += 1;
+        if self.bounds.steps > MAX_STEPS {
+            return Err(Denial::new("the command is too long to be understood"));
+        }
+        self.seen.insert(node.id());
+        match node.kind() {
+            "program" | "compound_statement" | "do_group" | "else_clause" | "then_clause" => {
+                self.run_each(node, state)
+            }
+            "comment" | "heredoc_body" | "heredoc_end" | "heredoc_start" => Ok(Flow::PLAIN),
+            "list" => self.list(node, state),
+            "pipeline" => self.pipeline(node, state),
+            "command" => self.command(node, state, Vec::new()),
+            "redirected_statement" => self.redirected(node, state, Vec::new()),
+            "subshell" => {
+                self.run_each(node, &mut state.clone())?;
+                Ok(Flow::PLAIN)
+            }
+            "negated_command" => {
+                self.run_each(node, state)?;
+                Ok(Flow::PLAIN)
+            }
+            "variable_assignment" => {
+                self.assign(node, state)?;
+                Ok(Flow::PLAIN)
+            }
+            "variable_assignments" => {
+                for child in named_children(node) {
+                    self.run(child, state)?;
+                }
+                Ok(Flow::PLAIN)
+            }
+            "declaration_command" | "unset_command" => self.declaration(node, state),
+            "if_statement" => self.branches(node, state),
+            "case_statement" => self.cases(node, state),
+            "while_statement" | "for_statement" | "c_style_for_statement" => {
+                self.repeated(node, state)
+            }
+            "function_definition" => self.definition(node, state),
+            _ => {
+                self.substitutions(node, state)?;
+                Ok(Flow::PLAIN)
+            }
+        }
+    }
+
+    fn run_each(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
+        let mut flow = Flow::PLAIN;
+        for child in named_children(node) {
+            flow = self.run(child, state)?;
+        }
+        Ok(flow)
+    }
+
+    /// `a && b`, `a || b`.
+    fn list(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
+        let named = named_children(node);
+        let (Some(&left), Some(&right)) = (named.first(), named.last()) else {
+            return Ok(Flow::PLAIN);
+        };
+        let before = state.cwd.clone();
+        let first = self.run(left, state)?;
+        let and = node.children(&mut node.walk()).any(|child| child.kind() == "&&");
+        let rest = |walk: &mut Self, state: &mut State<'tree>| walk.run(right, state);
+        self.join(and, before, first, state, rest)
+    }
+
+    /// Goes on after the left side of `&&` or `||`.
+    fn join(
+        &mut self,
+        and: bool,
+        before: Cwd,
+        first: Flow<'tree>,
+        state: &mut State<'tree>,
+        rest: impl FnOnce(&mut Self, &mut State<'tree>) -> Judged<Flow<'tree>>,
+    ) -> Judged<Flow<'tree>> {
+        let succeeded = first.success.as_deref().unwrap_or(state).clone();
+        if and {
+            let mut taken = succeeded;
+            let second = rest(self, &mut taken)?;
+            let success = second.success.unwrap_or_else(|| Box::new(taken.clone()));
+            // What comes after may follow a failure of the left side, too.
+            *state = state.clone().or(taken);
+            return Ok(Flow { success: Some(success), ends: first.ends });
+        }
+        let mut taken = state.clone();
+        if first.success.is_some() {
+            taken.cwd = before;
+        }
+        let second = rest(self, &mut taken)?;
+        // `cd there || exit`: what comes after is there.
+        *state = if second.ends { succeeded } else { state.clone().or(succeeded).or(taken) };
+        Ok(Flow { success: None, ends: first.ends })
+    }
+
+    fn pipeline(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
+        let mut stdin = state.stdin.clone();
+        for child in named_children(node) {
+            let mut own = state.clone();
+            own.stdin = stdin;
+            self.run(child, &mut own)?;
+            stdin = self.output(child, &mut own);
+            state.written.extend(own.written);
+        }
+        Ok(Flow::PLAIN)
+    }
+
+    /// What a statement would print, where that can be told without running it.
+    fn output(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Stdin {
+        if node.kind() != "command" {
+            return Stdin::Unknown;
+        }
+        match self.words_of(node, &mut state.clone()) {
+            Ok((words, _)) => self.printed(&words, state),
+            Err(_) => Stdin::Unknown,
+        }
+    }
+
+    /// A simple command. Words that the grammar put into a redirection come in `more`.
+    fn command(
+        &mut self,
+        node: Node<'tree>,
+        state: &mut State<'tree>,
+        more: Vec<Word>,
+    ) -> Judged<Flow<'tree>> {
+        let stdin = state.stdin.clone();
+        let (mut words, redirected) = self.words_of(node, state)?;
+        words.extend(more);
+        if let Some(redirected) = redirected {
+            state.stdin = redirected;
+        }
+        let flow = self.call(words, state);
+        state.stdin = stdin;
+        flow
+    }
+
+    /// The words of a simple command, and what it reads if it says so.
+    fn words_of(
+        &mut self,
+        node: Node<'tree>,
+        state: &mut State<'tree>,
+    ) -> Judged<(Vec<Word>, Option<Stdin>)> {
+        let mut ranges: Vec<(usize, usize)> = Vec::new();
+        let mut stdin = None;
+        let mut more = Vec::new();
+        for child in node.children(&mut node.walk()) {
+            match child.kind() {
+                "variable_assignment" if ranges.is_empty() => {
+                    self.seen.insert(child.id());
+                    self.check_variable(child)?;
+                    self.value_of(child, state)?;
+                }
+                "file_redirect" | "heredoc_redirect" | "herestring_redirect" => {
+                    let redirected = self.redirection(child, state)?;
+                    more.extend(redirected.words);
+                    stdin = redirected.stdin.or(stdin);
+                }
+                _ => match ranges.last_mut() {
+                    Some((_, end)) if *end == child.start_byte() => *end = child.end_byte(),
+                    _ => ranges.push((child.start_byte(), child.end_byte())),
+                },
+            }
+        }
+        let mut words = Vec::new();
+        for (start, end) in ranges {
+            words.extend(self.words(start, end, node, state)?);
+        }
+        words.extend(more);
+        Ok((words, stdin))
+    }
+
+    /// Calls what the first word names: a function, or a program.
+    pub(crate) fn call(
+        &mut self,
+        words: Vec<Word>,
+        state: &mut State<'tree>,
+    ) -> Judged<Flow<'tree>> {
+        let Some((name, arguments)) = words.split_first() else { return Ok(Flow::PLAIN) };
+        let unknown = || Denial::new("it cannot be told which program would be run");
+        if name.count == Count::Several {
+            return Err(unknown());
+        }
+        let mut flow = Flow::PLAIN;
+        for text in &name.texts {
+            let Some(name) = text.as_literal() else { return Err(unknown()) };
+            flow = match state.functions.get(name).copied() {
+                // A variable without a value is no word at all.
+                _ if name.is_empty() => self.call(arguments.to_vec(), state)?,
+                Some(body) => self.call_function(body, arguments, state)?,
+                None => self.program(name, arguments, state)?,
+            };
+        }
+        Ok(if name.texts.len() == 1 { flow } else { Flow::PLAIN })
+    }
+
+    fn call_function(
+        &mut self,
+        body: Node<'tree>,
+        arguments: &[Word],
+        state: &mut State<'tree>,
+    ) -> Judged<Flow<'tree>> {
+        self.called.insert(body.id());
+        self.bounds.enter()?;
+        let outer = state.parameters.replace(arguments.to_vec());
+        self.run(body, state)?;
+        state.parameters = outer;
+        self.bounds.leave();
+        Ok(Flow::PLAIN)
+    }
+
+    fn definition(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
+        if let (Some(name), Some(body)) =
+            (node.child_by_field_name("name"), node.child_by_field_name("body"))
+        {
+            state.functions.insert(self.text(name).to_owned(), body);
+        }
+        for child in named_children(node) {
+            if child.kind() == "file_redirect" {
+                self.redirection(child, state)?;
+            }
+        }
+        Ok(Flow::PLAIN)
+    }
+
+    fn branches(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
+        // The condition stands before `then`; each later part is a branch that may be taken.
+        let mut before_then = true;
+        let mut condition = Flow::PLAIN;
+        let mut taken = state.clone();
+        let mut otherwise = None;
+        for child in node.children(&mut node.walk()) {
+            match child.kind() {
+                "then" => {
+                    before_then = false;
+                    otherwise = Some(state.clone());
+                    taken = state.clone();
+                    if let Some(succeeded) = condition.success.take() {
+                        taken = *succeeded;
+                    }
+                }
+                "elif_clause" | "else_clause" => {
+                    let mut other = otherwise.clone().unwrap_or_else(|| state.clone());
+                    self.seen.insert(child.id());
+                    self.run_each(child, &mut other)?;
+                    otherwise = Some(otherwise.unwrap_or_else(|| state.clone()).or(other));
+                }
+                _ if !child.is_named() => {}
+                _ if before_then => condition = self.run(child, state)?,
+                _ => {
+                    self.run(child, &mut taken)?;
+                }
+            }
+        }
+        *state = otherwise.unwrap_or_else(|| state.clone()).or(taken);
+        Ok(Flow::PLAIN)
+    }
+
+    fn cases(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
+        let mut after = state.clone();
+        for child in named_children(node) {
+            if child.kind() == "case_item" {
+                self.seen.insert(child.id());
+                let mut taken = state.clone();
+                for part in named_children(child) {
+                    self.run(part, &mut taken)?;
+                }
+                after = after.or(taken);
+            } else {
+                self.substitutions(child, state)?;
+            }
+        }
+        *state = after;
+        Ok(Flow::PLAIN)
+    }
+
+    fn repeated(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
+        // A later round begins with what an earlier one assigned.
+        for name in self.assigned_below(node) {
+            state.variables.insert(name, Word::any());
+        }
+        if node.kind() == "for_statement"
+            && let Some(variable) = node.child_by_field_name("variable")
+        {
+            let values = self.values_of_loop(node, state)?;
+            state.variables.insert(self.text(variable).to_owned(), values);
+        }
+        let before = state.clone();
+        for round in 0..3 {
+            let start = state.clone();
+            for child in named_children(node) {
+                if matches!(child.kind(), "variable_name" | "word" | "string" | "concatenation") {
+                    self.substitutions(child, state)?;
+                } else {
+                    self.run(child, state)?;
+                }
+            }
+            *state = state.clone().or(before.clone());
+            if state.cwd == start.cwd {
+                break;
+            }
+            if round == 1 {
+                state.cwd = Cwd::Unknown;
+            }
+        }
+        Ok(Flow::PLAIN)
+    }
+
+    fn values_of_loop(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Word> {
+        let mut cursor = node.walk();
+        let values: Vec<_> = node.children_by_field_name("value", &mut cursor).collect();
+        let mut ranges: Vec<(usize, usize)> = Vec::new();
+        for value in values {
+            match ranges.last_mut() {
+                Some((_, end)) if *end == value.start_byte() => *end = value.end_byte(),
+                _ => ranges.push((value.start_byte(), value.end_byte())),
+            }
+        }
+        let mut texts = Vec::new();
+        for (start, end) in ranges {
+            for word in self.words(start, end, node, state)? {
+                texts.extend(word.texts);
+            }
+        }
+        Ok(Word::among(texts, Count::One))
+    }
+
+    /// Names that are given a value anywhere below a node.
+    fn assigned_below(&self, node: Node<'tree>) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        for below in descendants(node) {
+            match below.kind() {
+                "variable_assignment" => {
+                    names.extend(
+                        below.child_by_field_name("name").map(|it| self.text(it).to_owned()),
+                    );
+                }
+                "command" => {
+                    let words: Vec<_> = self.text(below).split_whitespace().collect();
+                    if matches!(words.first(), Some(&("read" | "mapfile" | "readarray" | "printf")))
+                    {
+                        names.extend(words.iter().skip(1).map(|&word| word.to_owned()));
+                    }
+                }
+                "variable_name" => {
+                    let of_a_loop = below.parent().is_some_and(|it| it.kind() == "for_statement");
+                    names.extend(of_a_loop.then(|| self.text(below).to_owned()));
+                }
+                _ => {}
+            }
+        }
+        names
+    }
+
+    /// Runs the commands inside words and expressions; what they change stays with them.
+    pub(crate) fn substitutions(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged {
+        let inside = ["command_substitution", "process_substitution"];
+        if inside.contains(&node.kind()) {
+            self.seen.insert(node.id());
+            let mut own = state.clone();
+            for child in named_children(node) {
+                if child.kind() == "file_redirect" {
+                    self.redirection(child, &mut own)?;
+                } else {
+                    self.run(child, &mut own)?;
+                }
+            }
+            state.written.extend(own.written);
+            return Ok(());
+        }
+        for child in named_children(node) {
+            self.substitutions(child, state)?;
+        }
+        Ok(())
+    }
+
+    /// Functions that nothing called might still be, by a trap or another shell.
+    fn check_uncalled(&mut self, root: Node<'tree>, state: &State<'tree>) -> Judged {
+        for node in descendants(root) {
+            if node.kind() == "function_definition"
+                && self.seen.contains(&node.id())
+                && let Some(body) = node.child_by_field_name("body")
+                && !self.called.contains(&body.id())
+            {
+                self.run(body, &mut State { parameters: None, ..state.clone() })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_unseen(&self, root: Node<'tree>) -> Judged {
+        let effects =
+            ["command", "file_redirect", "declaration_command", "variable_assignment", "pipeline"];
+        let unseen = descendants(root)
+            .into_iter()
+            .find(|node| effects.contains(&node.kind()) && !self.seen.contains(&node.id()));
+        match unseen {
+            Some(node) => {
+                let part = self.text(node);
+                Err(Denial::new(format_args!("the part `{part}` could not be understood")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn assign(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged {
+        self.seen.insert(node.id());
+        self.check_variable(node)?;
+        let value = self.value_of(node, state)?;
+        let Some(name) = node.child_by_field_name("name") else { return Ok(()) };
+        // `list[3]=x` adds to what is there, and so does `x+=y`.
+        let adds = name.kind() == "subscript"
+            || node.children(&mut node.walk()).any(|child| child.kind() == "+=");
+        let name = self.text(name).split('[').next().unwrap_or_default().to_owned();
+        let value = if adds { Word { count: Count::Several, ..Word::any() } } else { value };
+        state.variables.insert(name, value);
+        Ok(())
+    }
+
+    /// Some variables change what programs are or do.
+    fn check_variable(&self, node: Node<'tree>) -> Judged {
+        let name = node.child_by_field_name("name").map(|name| self.text(name)).unwrap_or_default();
+        let value = node.child_by_field_name("value").map(|value| self.text(value));
+        self.check_variable_named(name, value.unwrap_or_default())
+    }
+
+    pub(crate) fn check_variable_named(&self, name: &str, value: &str) -> Judged {
+        const DENIED: &[&str] = &[
+            "LD_PRELOAD",
+            "LD_AUDIT",
+            "BASH_ENV",
+            "ENV",
+            "PROMPT_COMMAND",
+            "PS4",
+            "SHELLOPTS",
+            "BASHOPTS",
+            "GIT_DIR",
+            "GIT_WORK_TREE",
+            "GIT_SSH",
+            "GIT_SSH_COMMAND",
+            "GIT_EXTERNAL_DIFF",
+            "GIT_EDITOR",
+            "EDITOR",
+            "VISUAL",
+            "PAGER",
+            "GIT_PAGER",
+            "PYTHONSTARTUP",
+            "PERL5OPT",
+            "NODE_OPTIONS",
+            "HOME",
+            "PWD",
+            "OLDPWD",
+            "CDPATH",
+            "TMPDIR",
+            "CLAUDE_CONFIG_DIR",
+        ];
+        let splits_otherwise =
+            name == "IFS" && !["", "$'\\n'", "','", "\",\"", ","].contains(&value);
+        if DENIED.contains(&name) || splits_otherwise {
+            return Err(Denial::new(format_args!("the variable {name} must not be set")));
+        }
+        Ok(())
+    }
+
+    fn value_of(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Word> {
+        let Some(value) = node.child_by_field_name("value") else {
+            return Ok(Word::literal(""));
+        };
+        if value.kind() == "array" {
+            let mut texts = Vec::new();
+            for item in named_children(value) {
+                for word in self.words(item.start_byte(), item.end_byte(), value, state)? {
+                    texts.extend(word.texts);
+                }
+            }
+            let texts = if texts.is_empty() { vec![Text::default()] } else { texts };
+            return Ok(Word::among(texts, Count::Several));
+        }
+        // Nothing is split in an assignment.
+        self.value(value.start_byte(), node.end_byte(), node, state)
+    }
+
+    fn declaration(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
+        let unsets = node.kind() == "unset_command";
+        for child in named_children(node) {
+            let text = self.text(child);
+            match child.kind() {
+                "variable_assignment" => self.assign(child, state)?,
+                "variable_name" | "word" if unsets => {
+                    state.functions.remove(text);
+                    state.variables.insert(text.to_owned(), Word::literal(""));
+                }
+                "variable_name" => {}
+                // `declare -n` makes a name for another variable.
+                "word" if text.starts_with('-') && !text.contains('n') => {}
+                _ => return Err(Denial::new(format_args!("`{text}` could not be understood"))),
+            }
+        }
+        Ok(Flow::PLAIN)
+    }
+}
+
+pub(crate) fn named_children(node: Node<'_>) -> Vec<Node<'_>> {
+    node.named_children(&mut node.walk()).collect()
+}
+
+/// A node and all below it.
+fn descendants(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut all = vec![node];
+    let mut next = 0;
+    while let Some(&node) = all.get(next) {
+        all.extend(named_children(node));
+        next += 1;
+    }
+    all
+}
