@@ -135,6 +135,55 @@ async fn each_call_is_a_conversation_of_its_own_with_the_means_of_its_role() {
     assert_eq!(sessions.len(), requests.len());
 }
 
+/// REQ-OR-010, REQ-OR-031, REQ-OR-033, REQ-OR-035
+#[tokio::test]
+async fn agents_with_tools_work_in_a_folder_of_their_own_and_change_nothing_else() {
+    let Some(claude) = claude() else { return };
+    let shop = Shop::new();
+    shop.write("victim/file", "precious");
+    let victim = shop.path().join("victim");
+    let models = json!({ "models": [{ "model_name": "ridge", "example_code": "fit()" }] });
+    let bash = |command: String| Answer::tool_use("Bash", json!({ "command": command }));
+    let commands = [
+        format!("rm -rf {victim}"),
+        format!("cd {victim} && echo gone > file"),
+        "git push origin main".to_owned(),
+        "head -1 input/train.csv && echo x > inside && cat inside".to_owned(),
+    ];
+    let respond = move |request: &Request| {
+        if request.has_tool("StructuredOutput") {
+            return Answer::tool_use("StructuredOutput", models.clone());
+        }
+        let done = request.messages.iter().filter(|it| it["role"] == "assistant").count();
+        let score = json!({ "output": "Final Validation Performance: 0.25" });
+        match commands.get(done) {
+            Some(command) => bash(command.clone()),
+            None if done == commands.len() => Answer::tool_use("mcp__mle_star__parse_score", score)
+                .and_tool_use("mcp__mle_star__list_files", json!({})),
+            None => Answer::error(401, "authentication_error", "enough"),
+        }
+    };
+    let server = Server::start(respond).await.unwrap();
+    let mut command = run(&shop, &claude, "claude");
+    command
+        .args(["-s", "tool_profile=wide", "-s", "M=1", "-s", "denied_commands=[\"git push\"]"])
+        .env("ANTHROPIC_API_KEY", "sk-ant-none")
+        .env("ANTHROPIC_BASE_URL", server.url())
+        .env("CLAUDE_CODE_MAX_RETRIES", "0");
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!(fs_err::read_to_string(victim.join("file")).unwrap(), "precious");
+    let requests = server.requests();
+    let results: Vec<_> = requests.iter().flat_map(|request| request.tool_results()).collect();
+    let failed: Vec<bool> = results.iter().map(|it| it.is_error).collect();
+    assert_eq!(failed, [true, true, true, false, false, false], "{results:?}");
+    assert!(results[2].text.contains("not allowed"), "{results:?}");
+    assert_eq!(results[3].text, "id,x,y\nx");
+    assert_eq!(results[4].text, "0.25");
+    assert_eq!(results[5].text, "input/test.csv\t10\ninput/train.csv\t19");
+}
+
 #[tokio::test]
 async fn a_model_that_does_not_exist_stops_the_run_and_says_what_to_do() {
     let Some(claude) = claude() else { return };
