@@ -197,6 +197,10 @@ impl<'tree> Walk<'_, 'tree> {
                 let inner = node_at(node, at, &["expansion"]).ok_or_else(not_understood)?;
                 self.substitutions(inner, state)?;
                 let text = self.text(inner);
+                // The value is read once more as a prompt, and commands in it are run.
+                if text.contains("@P") {
+                    return Err(not_understood());
+                }
                 let text = text.strip_prefix("${").and_then(|it| it.strip_suffix('}'));
                 let word = self.expansion(text.ok_or_else(not_understood)?, state);
                 atoms.push(Atom::Value(word, quoting));
