@@ -243,9 +243,9 @@ impl Policy {
     }
 
     fn all_secrets(&self) -> impl Iterator<Item = PathBuf> {
-        let below_home = self.home().into_iter().flat_map(|home| {
-            denied::secrets_below_home().map(|name| home.join(name)).collect::<Vec<_>>()
-        });
+        let home = self.home();
+        let below_home =
+            denied::secrets_below_home().filter_map(move |name| Some(home?.join(name)));
         below_home.chain(self.secrets.iter().flat_map(|path| [path.clone(), real(path)]))
     }
 }

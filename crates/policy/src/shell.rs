@@ -11,8 +11,10 @@ mod variables;
 mod word;
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
-use tree_sitter::{Node, Parser, Tree};
+use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 pub(crate) use redirect::remember;
 pub(crate) use state::{Flow, State, Stdin};
@@ -26,12 +28,18 @@ use crate::{Denial, Judged, Policy};
 const MAX_SOURCE: usize = 256 << 10;
 /// Deeper nesting of shells in shells, or of functions, is not followed.
 const MAX_DEPTH: u32 = 12;
+/// More words of one command are not looked at.
+const MAX_WORDS: usize = 1000;
+/// How long the parser may take. Commands take microseconds; some made to be slow take minutes.
+const PARSE_TIME: Duration = Duration::from_secs(2);
+/// How deep the walk may recurse, over all sources: deeper trees would use up the stack.
+const MAX_LEVEL: u32 = 150;
 /// More statements than this are not followed.
 const MAX_STEPS: u32 = 20_000;
 
 /// Judges a command line.
 pub(crate) fn judge(policy: &Policy, source: &str, cwd: Cwd) -> Judged {
-    let mut bounds = Bounds { depth: 0, steps: 0 };
+    let mut bounds = Bounds { depth: 0, level: 0, steps: 0 };
     run_source(policy, source, &mut State::new(cwd), &mut bounds)
 }
 
@@ -39,6 +47,7 @@ pub(crate) fn judge(policy: &Policy, source: &str, cwd: Cwd) -> Judged {
 #[derive(Debug)]
 pub(crate) struct Bounds {
     depth: u32,
+    level: u32,
     steps: u32,
 }
 
@@ -49,6 +58,21 @@ impl Bounds {
             return Err(Denial::new("it is too deeply nested to be understood, or calls itself"));
         }
         Ok(())
+    }
+
+    fn descend(&mut self) -> Judged {
+        self.level += 1;
+        self.steps += 1;
+        if self.level > MAX_LEVEL || self.steps > MAX_STEPS {
+            return Err(Denial::new(
+                "the command is too long or too deeply nested to be understood",
+            ));
+        }
+        Ok(())
+    }
+
+    fn ascend(&mut self) {
+        self.level = self.level.saturating_sub(1);
     }
 
     pub(crate) fn leave(&mut self) {
@@ -73,8 +97,8 @@ pub(crate) fn run_source(
     bounds: &mut Bounds,
 ) -> Judged {
     bounds.enter()?;
-    if source.len() > MAX_SOURCE || nesting(source) > 200 {
-        return Err(Denial::new("the command is too long or too deeply nested to be understood"));
+    if source.len() > MAX_SOURCE {
+        return Err(Denial::new("the command is too long to be understood"));
     }
     let tree = parse(source)?;
     let mut inner = state.for_other_source();
@@ -94,16 +118,14 @@ fn parse(source: &str) -> Judged<Tree> {
     // The grammar's scanner looks characters up in tables of the C library, and crashes beyond their
     // ends. To a shell all of those are just letters of a word, so it is shown others of equal length.
     let ascii: Vec<u8> = source.bytes().map(|it| if it.is_ascii() { it } else { b'%' }).collect();
-    let tree = parser.parse(&ascii, None).ok_or_else(unreadable)?;
+    let deadline = Instant::now() + PARSE_TIME;
+    let mut progress = |_: &ParseState| {
+        if Instant::now() < deadline { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let options = ParseOptions::new().progress_callback(&mut progress);
+    let mut input = |offset: usize, _| ascii.get(offset..).unwrap_or_default();
+    let tree = parser.parse_with_options(&mut input, None, Some(options)).ok_or_else(unreadable)?;
     if tree.root_node().has_error() { Err(unreadable()) } else { Ok(tree) }
-}
-
-/// A bound on how deep the syntax tree can be, since the walk recurses.
-fn nesting(source: &str) -> usize {
-    let words = ["if ", "for ", "while ", "until ", "case ", "then", "do"];
-    let openers = source.matches(['(', '{', '`', '[']).count();
-    let lists = source.matches("&&").count() + source.matches("||").count();
-    openers.max(words.iter().map(|word| source.matches(word).count()).sum()).max(lists)
 }
 
 impl<'tree> Walk<'_, 'tree> {
@@ -117,10 +139,13 @@ impl<'tree> Walk<'_, 'tree> {
         node: Node<'tree>,
         state: &mut State<'tree>,
     ) -> Judged<Flow<'tree>> {
-        self.bounds.steps += 1;
-        if self.bounds.steps > MAX_STEPS {
-            return Err(Denial::new("the command is too long to be understood"));
-        }
+        self.bounds.descend()?;
+        let flow = self.run_kind(node, state)?;
+        self.bounds.ascend();
+        Ok(flow)
+    }
+
+    fn run_kind(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
         self.seen.insert(node.id());
         match node.kind() {
             "program" | "compound_statement" | "do_group" | "else_clause" | "then_clause" => {
@@ -171,9 +196,10 @@ impl<'tree> Walk<'_, 'tree> {
 
     fn run_each(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
         let mut flow = Flow::PLAIN;
-        for child in named_children(node) {
+        let children: Vec<_> = node.children(&mut node.walk()).collect();
+        for (index, &child) in children.iter().enumerate().filter(|(_, it)| it.is_named()) {
             // What runs in the background changes nothing here.
-            if child.next_sibling().is_some_and(|it| it.kind() == "&") {
+            if children.get(index + 1).is_some_and(|it| it.kind() == "&") {
                 let mut apart = state.clone();
                 self.run(child, &mut apart)?;
                 state.written.extend(apart.written);
@@ -316,6 +342,9 @@ impl<'tree> Walk<'_, 'tree> {
             state.removes = true;
             return Ok(Flow::PLAIN);
         }
+        if words.len() > MAX_WORDS {
+            return Err(Denial::new("there are too many words to be understood"));
+        }
         for word in &words {
             check_subscripts(word)?;
         }
@@ -368,6 +397,7 @@ impl<'tree> Walk<'_, 'tree> {
 
     /// Runs the commands inside words and expressions; what they change stays with them.
     pub(crate) fn substitutions(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged {
+        self.bounds.descend()?;
         let inside = ["command_substitution", "process_substitution"];
         if inside.contains(&node.kind()) {
             self.seen.insert(node.id());
@@ -380,11 +410,12 @@ impl<'tree> Walk<'_, 'tree> {
                 }
             }
             state.written.extend(own.written);
-            return Ok(());
+        } else {
+            for child in named_children(node) {
+                self.substitutions(child, state)?;
+            }
         }
-        for child in named_children(node) {
-            self.substitutions(child, state)?;
-        }
+        self.bounds.ascend();
         Ok(())
     }
 

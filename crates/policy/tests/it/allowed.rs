@@ -4,7 +4,7 @@ use mle_star_policy::Verdict;
 
 use crate::ground::Ground;
 
-const ALLOWED: &[&str] = &[
+pub(crate) const ALLOWED: &[&str] = &[
     "ls",
     "ls -la",
     "ls ../",
