@@ -77,7 +77,9 @@ impl Pattern {
 
     /// Why a program must not be given these words, if it must not.
     pub(crate) fn denies(&self, program: &str, words: &[&str]) -> Option<&str> {
-        if !glob::matches(&self.program, program) {
+        let named = self.program == program
+            || (glob::is_wild(&self.program) && glob::matches(&self.program, program));
+        if !named {
             return None;
         }
         let mut given = words.iter();

@@ -151,6 +151,12 @@ impl Policy {
         if self.is_secret(&way) {
             return Place::Secret(way);
         }
+        if text.pieces().contains(&Piece::Beneath)
+            && let Some(folder) = way.parent()
+            && self.all_secrets().any(|secret| secret.starts_with(folder))
+        {
+            return Place::Secret(way);
+        }
         let folders = std::iter::once(&self.working_dir).chain(&self.writable);
         let mut border = false;
         for folder in folders.map(|folder| real(folder)) {
@@ -233,13 +239,13 @@ impl Policy {
 
     fn is_secret(&self, path: &Path) -> bool {
         denied::is_secret_anywhere(path)
-            || self.all_secrets().any(|secret| path.starts_with(secret))
+            || self.all_secrets().any(|secret| may_start_with(path, &secret))
     }
 
     fn all_secrets(&self) -> impl Iterator<Item = PathBuf> {
-        let below_home = self.home().into_iter().flat_map(|home| {
-            denied::secrets_below_home().map(|name| home.join(name)).collect::<Vec<_>>()
-        });
+        let home = self.home();
+        let below_home =
+            denied::secrets_below_home().filter_map(move |name| Some(home?.join(name)));
         below_home.chain(self.secrets.iter().flat_map(|path| [path.clone(), real(path)]))
     }
 }

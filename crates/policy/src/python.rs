@@ -104,8 +104,17 @@ pub(crate) fn effects(source: &str, home: Option<&Path>) -> Judged<Vec<Effect>> 
     let Some(tree) = mle_star_python::tree(source) else {
         return Err(Denial::new("the Python code cannot be read"));
     };
-    let mut reading = Reading { source, home, constants: BTreeMap::new(), effects: Vec::new() };
+    let mut reading = Reading {
+        source,
+        home,
+        constants: BTreeMap::new(),
+        imports: BTreeMap::new(),
+        effects: Vec::new(),
+    };
     let nodes = all_below(tree.root_node());
+    for &node in &nodes {
+        reading.import(node);
+    }
     for &node in &nodes {
         reading.constant(node);
     }
@@ -130,12 +139,42 @@ struct Reading<'a> {
     home: Option<&'a Path>,
     /// Names that are given one value only, as far as it is known.
     constants: BTreeMap<&'a str, Text>,
+    /// What names stand for: `sp` for `subprocess`, `rmtree` for `shutil.rmtree`.
+    imports: BTreeMap<&'a str, String>,
     effects: Vec<Effect>,
 }
 
 impl<'a> Reading<'a> {
     fn text(&self, node: Node<'_>) -> &'a str {
         self.source.get(node.byte_range()).unwrap_or_default()
+    }
+
+    fn import(&mut self, node: Node<'_>) {
+        let from = match node.kind() {
+            "import_statement" => String::new(),
+            "import_from_statement" => {
+                let module = node.child_by_field_name("module_name");
+                format!("{}.", module.map_or("", |it| self.text(it)))
+            }
+            _ => return,
+        };
+        let mut cursor = node.walk();
+        for name in node.children_by_field_name("name", &mut cursor) {
+            let alias = name.child_by_field_name("alias");
+            let origin = name.child_by_field_name("name").map_or(name, |it| it);
+            let own = alias.unwrap_or(origin);
+            self.imports.insert(self.text(own), format!("{from}{}", self.text(origin)));
+        }
+    }
+
+    /// What a dotted name stands for, with imports taken into account.
+    fn full_name(&self, dotted: &str) -> String {
+        let (first, rest) = dotted.split_once('.').unwrap_or((dotted, ""));
+        match (self.imports.get(first), rest) {
+            (Some(origin), "") => origin.clone(),
+            (Some(origin), rest) => format!("{origin}.{rest}"),
+            (None, _) => dotted.to_owned(),
+        }
     }
 
     fn constant(&mut self, node: Node<'_>) {
@@ -173,41 +212,27 @@ impl<'a> Reading<'a> {
         else {
             return;
         };
-        let (receiver, name) = match function.kind() {
-            "attribute" => {
-                let name = function.child_by_field_name("attribute");
-                (function.child_by_field_name("object"), name.map_or("", |it| self.text(it)))
-            }
-            _ => (None, self.text(function)),
-        };
+        let receiver = function.child_by_field_name("object");
+        let full = self.full_name(self.text(function));
+        let (module, name) = full.rsplit_once('.').unwrap_or(("", &full));
         let arguments = Arguments::read(arguments, self.source);
+        let code = arguments.at(0);
         if receiver.is_none() && ["exec", "eval", "compile"].contains(&name) {
-            if let Some(code) = arguments.at(0) {
-                self.effects.push(Effect::RunsPython(self.value(code, 0)));
-            }
-            return;
-        }
-        let module = receiver.map(|it| self.text(it)).unwrap_or_default();
-        if SHELLS.contains(&name) && receiver.is_some() {
-            if let Some(code) = arguments.at(0) {
-                self.effects.push(Effect::RunsShell(self.value(code, 0)));
-            }
-        } else if RUNS.contains(&name)
-            && (module.ends_with("subprocess")
-                || module.ends_with("sp")
-                || (receiver.is_none() && name != "run"))
-        {
+            self.effects.extend(code.map(|it| Effect::RunsPython(self.value(it, 0))));
+        } else if SHELLS.contains(&name) && !module.is_empty() {
+            self.effects.extend(code.map(|it| Effect::RunsShell(self.value(it, 0))));
+        } else if RUNS.contains(&name) && module.ends_with("subprocess") {
             self.subprocess(&arguments);
-        } else if receiver.is_some()
-            && (name.starts_with("exec") || name.starts_with("spawn"))
-            && module.ends_with("os")
+        } else if module == "os"
+            && ["exec", "spawn", "posix_spawn"].iter().any(|it| name.starts_with(it))
         {
             self.effects.push(Effect::Runs(vec![Text::any()]));
         } else if let Some((_, targets)) = CALLS.iter().find(|(own, _)| *own == name) {
-            let of_files = ["os", "shutil", "np", "numpy", "torch", "joblib", "pickle", "Path"]
-                .iter()
-                .any(|it| module.starts_with(it));
-            if !AMBIGUOUS.contains(&name) || of_files || receiver.is_none() {
+            let of_files =
+                ["os", "shutil", "np", "numpy", "torch", "joblib", "pickle", "Path", "pathlib"]
+                    .iter()
+                    .any(|it| module.starts_with(it));
+            if !AMBIGUOUS.contains(&name) || of_files {
                 self.targets(*targets, receiver, &arguments);
             }
         }

@@ -4,13 +4,17 @@
 //! grammar cuts some of them in two. At the end the walk looks back at the whole tree: a command or
 //! a redirection that it did not come by is denied, so that a gap in the walk is never a hole.
 
+mod control;
 mod redirect;
 mod state;
+mod variables;
 mod word;
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
-use tree_sitter::{Node, Parser, Tree};
+use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 pub(crate) use redirect::remember;
 pub(crate) use state::{Flow, State, Stdin};
@@ -24,12 +28,18 @@ use crate::{Denial, Judged, Policy};
 const MAX_SOURCE: usize = 256 << 10;
 /// Deeper nesting of shells in shells, or of functions, is not followed.
 const MAX_DEPTH: u32 = 12;
+/// More words of one command are not looked at.
+const MAX_WORDS: usize = 1000;
+/// How long the parser may take. Commands take microseconds; some made to be slow take minutes.
+const PARSE_TIME: Duration = Duration::from_secs(2);
+/// How deep the walk may recurse, over all sources: deeper trees would use up the stack.
+const MAX_LEVEL: u32 = 150;
 /// More statements than this are not followed.
 const MAX_STEPS: u32 = 20_000;
 
 /// Judges a command line.
 pub(crate) fn judge(policy: &Policy, source: &str, cwd: Cwd) -> Judged {
-    let mut bounds = Bounds { depth: 0, steps: 0 };
+    let mut bounds = Bounds { depth: 0, level: 0, steps: 0 };
     run_source(policy, source, &mut State::new(cwd), &mut bounds)
 }
 
@@ -37,6 +47,7 @@ pub(crate) fn judge(policy: &Policy, source: &str, cwd: Cwd) -> Judged {
 #[derive(Debug)]
 pub(crate) struct Bounds {
     depth: u32,
+    level: u32,
     steps: u32,
 }
 
@@ -47,6 +58,21 @@ impl Bounds {
             return Err(Denial::new("it is too deeply nested to be understood, or calls itself"));
         }
         Ok(())
+    }
+
+    fn descend(&mut self) -> Judged {
+        self.level += 1;
+        self.steps += 1;
+        if self.level > MAX_LEVEL || self.steps > MAX_STEPS {
+            return Err(Denial::new(
+                "the command is too long or too deeply nested to be understood",
+            ));
+        }
+        Ok(())
+    }
+
+    fn ascend(&mut self) {
+        self.level = self.level.saturating_sub(1);
     }
 
     pub(crate) fn leave(&mut self) {
@@ -71,8 +97,8 @@ pub(crate) fn run_source(
     bounds: &mut Bounds,
 ) -> Judged {
     bounds.enter()?;
-    if source.len() > MAX_SOURCE || nesting(source) > 200 {
-        return Err(Denial::new("the command is too long or too deeply nested to be understood"));
+    if source.len() > MAX_SOURCE {
+        return Err(Denial::new("the command is too long to be understood"));
     }
     let tree = parse(source)?;
     let mut inner = state.for_other_source();
@@ -89,16 +115,17 @@ fn parse(source: &str) -> Judged<Tree> {
     let unreadable = || Denial::new("the command cannot be read as a shell command");
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).map_err(|_| unreadable())?;
-    let tree = parser.parse(source, None).ok_or_else(unreadable)?;
+    // The grammar's scanner looks characters up in tables of the C library, and crashes beyond their
+    // ends. To a shell all of those are just letters of a word, so it is shown others of equal length.
+    let ascii: Vec<u8> = source.bytes().map(|it| if it.is_ascii() { it } else { b'%' }).collect();
+    let deadline = Instant::now() + PARSE_TIME;
+    let mut progress = |_: &ParseState| {
+        if Instant::now() < deadline { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let options = ParseOptions::new().progress_callback(&mut progress);
+    let mut input = |offset: usize, _| ascii.get(offset..).unwrap_or_default();
+    let tree = parser.parse_with_options(&mut input, None, Some(options)).ok_or_else(unreadable)?;
     if tree.root_node().has_error() { Err(unreadable()) } else { Ok(tree) }
-}
-
-/// A bound on how deep the syntax tree can be, since the walk recurses.
-fn nesting(source: &str) -> usize {
-    let words = ["if ", "for ", "while ", "until ", "case ", "then", "do"];
-    let openers = source.matches(['(', '{', '`', '[']).count();
-    let lists = source.matches("&&").count() + source.matches("||").count();
-    openers.max(words.iter().map(|word| source.matches(word).count()).sum()).max(lists)
 }
 
 impl<'tree> Walk<'_, 'tree> {
@@ -112,10 +139,13 @@ impl<'tree> Walk<'_, 'tree> {
         node: Node<'tree>,
         state: &mut State<'tree>,
     ) -> Judged<Flow<'tree>> {
-        self.bounds.steps += 1;
-        if self.bounds.steps > MAX_STEPS {
-            return Err(Denial::new("the command is too long to be understood"));
-        }
+        self.bounds.descend()?;
+        let flow = self.run_kind(node, state)?;
+        self.bounds.ascend();
+        Ok(flow)
+    }
+
+    fn run_kind(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
         self.seen.insert(node.id());
         match node.kind() {
             "program" | "compound_statement" | "do_group" | "else_clause" | "then_clause" => {
@@ -151,6 +181,12 @@ impl<'tree> Walk<'_, 'tree> {
                 self.repeated(node, state)
             }
             "function_definition" => self.definition(node, state),
+            // To a single bracket, `>` is a redirection, whatever the grammar says.
+            "test_command"
+                if !self.text(node).starts_with("[[") && self.text(node).contains('>') =>
+            {
+                Err(Denial::new("`>` in brackets writes a file; use -gt or [[ ]]"))
+            }
             _ => {
                 self.substitutions(node, state)?;
                 Ok(Flow::PLAIN)
@@ -160,8 +196,18 @@ impl<'tree> Walk<'_, 'tree> {
 
     fn run_each(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
         let mut flow = Flow::PLAIN;
-        for child in named_children(node) {
-            flow = self.run(child, state)?;
+        let children: Vec<_> = node.children(&mut node.walk()).collect();
+        for (index, &child) in children.iter().enumerate().filter(|(_, it)| it.is_named()) {
+            // What runs in the background changes nothing here.
+            if children.get(index + 1).is_some_and(|it| it.kind() == "&") {
+                let mut apart = state.clone();
+                self.run(child, &mut apart)?;
+                state.written.extend(apart.written);
+                state.removes |= apart.removes;
+                flow = Flow::PLAIN;
+            } else {
+                flow = self.run(child, state)?;
+            }
         }
         Ok(flow)
     }
@@ -199,7 +245,7 @@ impl<'tree> Walk<'_, 'tree> {
         }
         let mut taken = state.clone();
         if first.success.is_some() {
-            taken.cwd = before;
+            taken.cwd = taken.cwd.or(&before);
         }
         let second = rest(self, &mut taken)?;
         // `cd there || exit`: what comes after is there.
@@ -289,6 +335,19 @@ impl<'tree> Walk<'_, 'tree> {
         words: Vec<Word>,
         state: &mut State<'tree>,
     ) -> Judged<Flow<'tree>> {
+        if let Some(alternatives) = told_apart(&words) {
+            for words in alternatives {
+                self.call(words, &mut state.clone())?;
+            }
+            state.removes = true;
+            return Ok(Flow::PLAIN);
+        }
+        if words.len() > MAX_WORDS {
+            return Err(Denial::new("there are too many words to be understood"));
+        }
+        for word in &words {
+            check_subscripts(word)?;
+        }
         let Some((name, arguments)) = words.split_first() else { return Ok(Flow::PLAIN) };
         let unknown = || Denial::new("it cannot be told which program would be run");
         if name.count == Count::Several {
@@ -336,137 +395,9 @@ impl<'tree> Walk<'_, 'tree> {
         Ok(Flow::PLAIN)
     }
 
-    fn branches(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
-        // The condition stands before `then`; each later part is a branch that may be taken.
-        let mut before_then = true;
-        let mut condition = Flow::PLAIN;
-        let mut taken = state.clone();
-        let mut otherwise = None;
-        for child in node.children(&mut node.walk()) {
-            match child.kind() {
-                "then" => {
-                    before_then = false;
-                    otherwise = Some(state.clone());
-                    taken = state.clone();
-                    if let Some(succeeded) = condition.success.take() {
-                        taken = *succeeded;
-                    }
-                }
-                "elif_clause" | "else_clause" => {
-                    let mut other = otherwise.clone().unwrap_or_else(|| state.clone());
-                    self.seen.insert(child.id());
-                    self.run_each(child, &mut other)?;
-                    otherwise = Some(otherwise.unwrap_or_else(|| state.clone()).or(other));
-                }
-                _ if !child.is_named() => {}
-                _ if before_then => condition = self.run(child, state)?,
-                _ => {
-                    self.run(child, &mut taken)?;
-                }
-            }
-        }
-        *state = otherwise.unwrap_or_else(|| state.clone()).or(taken);
-        Ok(Flow::PLAIN)
-    }
-
-    fn cases(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
-        let mut after = state.clone();
-        for child in named_children(node) {
-            if child.kind() == "case_item" {
-                self.seen.insert(child.id());
-                let mut taken = state.clone();
-                for part in named_children(child) {
-                    self.run(part, &mut taken)?;
-                }
-                after = after.or(taken);
-            } else {
-                self.substitutions(child, state)?;
-            }
-        }
-        *state = after;
-        Ok(Flow::PLAIN)
-    }
-
-    fn repeated(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
-        // A later round begins with what an earlier one assigned.
-        for name in self.assigned_below(node) {
-            state.variables.insert(name, Word::any());
-        }
-        if node.kind() == "for_statement"
-            && let Some(variable) = node.child_by_field_name("variable")
-        {
-            let values = self.values_of_loop(node, state)?;
-            state.variables.insert(self.text(variable).to_owned(), values);
-        }
-        let before = state.clone();
-        for round in 0..3 {
-            let start = state.clone();
-            for child in named_children(node) {
-                if matches!(child.kind(), "variable_name" | "word" | "string" | "concatenation") {
-                    self.substitutions(child, state)?;
-                } else {
-                    self.run(child, state)?;
-                }
-            }
-            *state = state.clone().or(before.clone());
-            if state.cwd == start.cwd {
-                break;
-            }
-            if round == 1 {
-                state.cwd = Cwd::Unknown;
-            }
-        }
-        Ok(Flow::PLAIN)
-    }
-
-    fn values_of_loop(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Word> {
-        let mut cursor = node.walk();
-        let values: Vec<_> = node.children_by_field_name("value", &mut cursor).collect();
-        let mut ranges: Vec<(usize, usize)> = Vec::new();
-        for value in values {
-            match ranges.last_mut() {
-                Some((_, end)) if *end == value.start_byte() => *end = value.end_byte(),
-                _ => ranges.push((value.start_byte(), value.end_byte())),
-            }
-        }
-        let mut texts = Vec::new();
-        for (start, end) in ranges {
-            for word in self.words(start, end, node, state)? {
-                texts.extend(word.texts);
-            }
-        }
-        Ok(Word::among(texts, Count::One))
-    }
-
-    /// Names that are given a value anywhere below a node.
-    fn assigned_below(&self, node: Node<'tree>) -> BTreeSet<String> {
-        let mut names = BTreeSet::new();
-        for below in descendants(node) {
-            match below.kind() {
-                "variable_assignment" => {
-                    names.extend(
-                        below.child_by_field_name("name").map(|it| self.text(it).to_owned()),
-                    );
-                }
-                "command" => {
-                    let words: Vec<_> = self.text(below).split_whitespace().collect();
-                    if matches!(words.first(), Some(&("read" | "mapfile" | "readarray" | "printf")))
-                    {
-                        names.extend(words.iter().skip(1).map(|&word| word.to_owned()));
-                    }
-                }
-                "variable_name" => {
-                    let of_a_loop = below.parent().is_some_and(|it| it.kind() == "for_statement");
-                    names.extend(of_a_loop.then(|| self.text(below).to_owned()));
-                }
-                _ => {}
-            }
-        }
-        names
-    }
-
     /// Runs the commands inside words and expressions; what they change stays with them.
     pub(crate) fn substitutions(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged {
+        self.bounds.descend()?;
         let inside = ["command_substitution", "process_substitution"];
         if inside.contains(&node.kind()) {
             self.seen.insert(node.id());
@@ -479,11 +410,12 @@ impl<'tree> Walk<'_, 'tree> {
                 }
             }
             state.written.extend(own.written);
-            return Ok(());
+        } else {
+            for child in named_children(node) {
+                self.substitutions(child, state)?;
+            }
         }
-        for child in named_children(node) {
-            self.substitutions(child, state)?;
-        }
+        self.bounds.ascend();
         Ok(())
     }
 
@@ -515,102 +447,34 @@ impl<'tree> Walk<'_, 'tree> {
             None => Ok(()),
         }
     }
+}
 
-    fn assign(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged {
-        self.seen.insert(node.id());
-        self.check_variable(node)?;
-        let value = self.value_of(node, state)?;
-        let Some(name) = node.child_by_field_name("name") else { return Ok(()) };
-        // `list[3]=x` adds to what is there, and so does `x+=y`.
-        let adds = name.kind() == "subscript"
-            || node.children(&mut node.walk()).any(|child| child.kind() == "+=");
-        let name = self.text(name).split('[').next().unwrap_or_default().to_owned();
-        let value = if adds { Word { count: Count::Several, ..Word::any() } } else { value };
-        state.variables.insert(name, value);
-        Ok(())
-    }
-
-    /// Some variables change what programs are or do.
-    fn check_variable(&self, node: Node<'tree>) -> Judged {
-        let name = node.child_by_field_name("name").map(|name| self.text(name)).unwrap_or_default();
-        let value = node.child_by_field_name("value").map(|value| self.text(value));
-        self.check_variable_named(name, value.unwrap_or_default())
-    }
-
-    pub(crate) fn check_variable_named(&self, name: &str, value: &str) -> Judged {
-        const DENIED: &[&str] = &[
-            "LD_PRELOAD",
-            "LD_AUDIT",
-            "BASH_ENV",
-            "ENV",
-            "PROMPT_COMMAND",
-            "PS4",
-            "SHELLOPTS",
-            "BASHOPTS",
-            "GIT_DIR",
-            "GIT_WORK_TREE",
-            "GIT_SSH",
-            "GIT_SSH_COMMAND",
-            "GIT_EXTERNAL_DIFF",
-            "GIT_EDITOR",
-            "EDITOR",
-            "VISUAL",
-            "PAGER",
-            "GIT_PAGER",
-            "PYTHONSTARTUP",
-            "PERL5OPT",
-            "NODE_OPTIONS",
-            "HOME",
-            "PWD",
-            "OLDPWD",
-            "CDPATH",
-            "TMPDIR",
-            "CLAUDE_CONFIG_DIR",
-        ];
-        let splits_otherwise =
-            name == "IFS" && !["", "$'\\n'", "','", "\",\"", ","].contains(&value);
-        if DENIED.contains(&name) || splits_otherwise {
-            return Err(Denial::new(format_args!("the variable {name} must not be set")));
+/// A word that is an option or is not makes different commands; each is looked at by itself.
+fn told_apart(words: &[Word]) -> Option<Vec<Vec<Word>>> {
+    let index = words.iter().skip(1).position(|word| {
+        word.texts.len() > 1 && word.texts.iter().any(|text| text.prefix().starts_with('-'))
+    })?;
+    let texts = words.get(index + 1)?.texts.clone();
+    let alternatives = texts.into_iter().map(|text| {
+        let mut words = words.to_vec();
+        if let Some(word) = words.get_mut(index + 1) {
+            *word = Word::one(text);
         }
-        Ok(())
-    }
+        words
+    });
+    Some(alternatives.collect())
+}
 
-    fn value_of(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Word> {
-        let Some(value) = node.child_by_field_name("value") else {
-            return Ok(Word::literal(""));
-        };
-        if value.kind() == "array" {
-            let mut texts = Vec::new();
-            for item in named_children(value) {
-                for word in self.words(item.start_byte(), item.end_byte(), value, state)? {
-                    texts.extend(word.texts);
-                }
-            }
-            let texts = if texts.is_empty() { vec![Text::default()] } else { texts };
-            return Ok(Word::among(texts, Count::Several));
-        }
-        // Nothing is split in an assignment.
-        self.value(value.start_byte(), node.end_byte(), node, state)
+/// The shell runs what stands in the subscript of a name, even if it is quoted.
+fn check_subscripts(word: &Word) -> Judged {
+    let runs = |text: &Text| {
+        let text = text.to_string();
+        text.contains("[$(") || text.contains("[`")
+    };
+    if word.texts.iter().any(runs) {
+        return Err(Denial::new("commands in subscripts are not allowed"));
     }
-
-    fn declaration(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
-        let unsets = node.kind() == "unset_command";
-        for child in named_children(node) {
-            let text = self.text(child);
-            match child.kind() {
-                "variable_assignment" => self.assign(child, state)?,
-                "variable_name" | "word" if unsets => {
-                    state.functions.remove(text);
-                    state.variables.insert(text.to_owned(), Word::literal(""));
-                }
-                "variable_name" => {}
-                // `declare -n` makes a name for another variable.
-                "word" if text.starts_with('-') && !text.contains('n') => {}
-                _ => return Err(Denial::new(format_args!("`{text}` could not be understood"))),
-            }
-        }
-        Ok(Flow::PLAIN)
-    }
+    Ok(())
 }
 
 pub(crate) fn named_children(node: Node<'_>) -> Vec<Node<'_>> {

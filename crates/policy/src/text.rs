@@ -98,6 +98,16 @@ impl Text {
         self.0.iter().any(|piece| matches!(piece, Piece::Any))
     }
 
+    /// The text with zeros for its plain parts, if it has no others that are unknown.
+    pub(crate) fn sample(&self) -> Option<String> {
+        let pieces = self.0.iter().map(|piece| match piece {
+            Piece::Literal(text) => Some(text.as_str()),
+            Piece::Plain | Piece::Job => Some("0"),
+            Piece::Name | Piece::Beneath | Piece::Any => None,
+        });
+        pieces.collect()
+    }
+
     /// The text without so many bytes of its literal beginning.
     pub(crate) fn without_prefix(&self, bytes: usize) -> Self {
         let mut pieces = self.0.iter();

@@ -1,11 +1,9 @@
 //! Programs that unpack, fetch, install, and keep versions.
 
-use std::path::{Path, PathBuf};
-
 use super::Options;
-use crate::place::{Cwd, Last, Place};
+use crate::place::Last;
 use crate::shell::{State, Walk};
-use crate::text::{Text, Word};
+use crate::text::Word;
 use crate::{Denial, Judged};
 
 impl<'tree> Walk<'_, 'tree> {
@@ -24,10 +22,16 @@ impl<'tree> Walk<'_, 'tree> {
                 }
                 self.write_into(options.values(&["-d"]), state)
             }
-            "zip" => match Options::read(words, "bixntP", &[]).positional.first() {
-                Some(archive) => self.write(archive, state, Last::Followed),
-                None => Ok(()),
-            },
+            "zip" => {
+                let options = Options::read(words, "bixntPO", &["--out"]);
+                if options.has(&["-T", "--unzip-command"]) {
+                    return Err(Denial::new("it would run programs unseen"));
+                }
+                for archive in options.values(&["-O", "--out"]).chain(options.positional.first()) {
+                    self.write(archive, state, Last::Followed)?;
+                }
+                Ok(())
+            }
             "7z" | "7za" => self.seven_zip(words, state),
             "cpio" => Err(Denial::new("it writes what its input names; use tar")),
             "curl" => self.curl(words, state),
@@ -53,8 +57,9 @@ impl<'tree> Walk<'_, 'tree> {
             },
             // gzip and its like replace files by others beside them.
             _ => {
-                let options = Options::read(words, "SbTo", &["--suffix", "--output"]);
-                for file in options.values(&["-o", "--output"]) {
+                let zstd = matches!(base, "zstd" | "unzstd");
+                let options = Options::read(words, if zstd { "o" } else { "S" }, &["--suffix"]);
+                for file in options.values(&["-o"]) {
                     self.write(file, state, Last::Followed)?;
                 }
                 if options.has(&["-c", "-l", "-t", "--stdout", "--list", "--test"]) {
@@ -82,7 +87,11 @@ impl<'tree> Walk<'_, 'tree> {
     }
 
     /// Files appear in these folders, or here if there are none.
-    fn write_into<'a>(&self, folders: impl Iterator<Item = &'a Word>, state: &State<'_>) -> Judged {
+    pub(super) fn write_into<'a>(
+        &self,
+        folders: impl Iterator<Item = &'a Word>,
+        state: &State<'_>,
+    ) -> Judged {
         let mut named = false;
         for folder in folders {
             named = true;
@@ -116,7 +125,7 @@ impl<'tree> Walk<'_, 'tree> {
         if options.has(&runs) {
             return Err(Denial::new("it would run programs unseen"));
         }
-        if options.has(&["-P", "--absolute-names", "--transform", "--xform"]) {
+        if options.has(&["-P", "--absolute-names", "--transform", "--xform", "--one-top-level"]) {
             return Err(Denial::new("names in the archive may lead outside"));
         }
         if options.has(&["-t", "--list", "-d", "--diff", "--compare"]) {
@@ -133,7 +142,7 @@ impl<'tree> Walk<'_, 'tree> {
         if options.has(&["--remove-files"]) {
             return Err(Denial::new("--remove-files is not allowed"));
         }
-        for archive in options.values(&["-f", "--file"]) {
+        for archive in options.values(&["-f", "--file", "-g", "--listed-incremental"]) {
             if archive.as_literal() != Some("-") {
                 self.write(archive, state, Last::Followed)?;
             }
@@ -185,6 +194,10 @@ impl<'tree> Walk<'_, 'tree> {
             "--trace",
             "--trace-ascii",
             "--stderr",
+            "--libcurl",
+            "--etag-save",
+            "--hsts",
+            "--alt-svc",
         ];
         let options = Options::read(words, "oTdFKHAmXuxDcebwrtUyYzC", &long);
         if options.has(&sends) {
@@ -205,6 +218,10 @@ impl<'tree> Walk<'_, 'tree> {
             "--trace",
             "--trace-ascii",
             "--stderr",
+            "--libcurl",
+            "--etag-save",
+            "--hsts",
+            "--alt-svc",
         ];
         for file in options.values(&files) {
             if file.as_literal() != Some("-") {
@@ -279,160 +296,5 @@ impl<'tree> Walk<'_, 'tree> {
                 "the Python environment must not be changed; use the packages that are installed",
             )),
         }
-    }
-
-    fn git(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
-        let mut at = state.cwd.clone();
-        let mut rest = words.iter();
-        let mut subcommand = None;
-        while let Some(word) = rest.next() {
-            let Some(text) = word.as_literal() else {
-                return Err(Denial::new("it cannot be told what it would do"));
-            };
-            match text {
-                "-C" => {
-                    let folder = rest.next().and_then(Word::as_literal);
-                    at = match (folder, &at) {
-                        (Some(folder), Cwd::Among(places)) => {
-                            Cwd::Among(places.iter().map(|place| place.join(folder)).collect())
-                        }
-                        _ => Cwd::Unknown,
-                    };
-                }
-                "-c" => {
-                    let harmless = [
-                        "user.",
-                        "color.",
-                        "advice.",
-                        "safe.directory=",
-                        "core.pager=cat",
-                        "init.defaultBranch=",
-                        "commit.gpgsign=false",
-                        "core.quotepath=",
-                    ];
-                    let setting = rest.next().and_then(Word::as_literal).unwrap_or_default();
-                    if !harmless.iter().any(|it| setting.starts_with(it)) || setting.contains('!') {
-                        return Err(Denial::new(format_args!("-c {setting} is not allowed")));
-                    }
-                }
-                "--no-pager" | "--version" | "--help" | "-P" | "-p" | "--no-optional-locks" => {}
-                _ if text.starts_with('-') => {
-                    return Err(Denial::new(format_args!("{text} is not allowed; use -C")));
-                }
-                _ => {
-                    subcommand = Some(text);
-                    break;
-                }
-            }
-        }
-        let Some(subcommand) = subcommand else { return Ok(()) };
-        let words: Vec<Word> = rest.cloned().collect();
-        self.git_subcommand(subcommand, &words, &State { cwd: at, ..state.clone() })
-    }
-
-    fn git_subcommand(&self, subcommand: &str, words: &[Word], state: &State<'tree>) -> Judged {
-        let options = Options::read(words, "mFobc", &["--message", "--file", "--output", "--exec"]);
-        let reads = [
-            "status",
-            "log",
-            "diff",
-            "show",
-            "blame",
-            "rev-parse",
-            "ls-files",
-            "ls-tree",
-            "describe",
-            "shortlog",
-            "cat-file",
-            "grep",
-            "rev-list",
-            "help",
-            "version",
-            "reflog",
-            "check-ignore",
-            "name-rev",
-            "merge-base",
-            "count-objects",
-            "whatchanged",
-            "diff-tree",
-        ];
-        for file in options.values(&["-o", "--output", "--output-directory"]) {
-            self.write(file, state, Last::Followed)?;
-        }
-        if options.has(&["--exec", "--upload-pack", "--ext-diff", "--template", "-x"])
-            && subcommand != "clean"
-        {
-            return Err(Denial::new("it would run programs unseen"));
-        }
-        if reads.contains(&subcommand) {
-            return Ok(());
-        }
-        let writes = [
-            "init",
-            "add",
-            "commit",
-            "checkout",
-            "switch",
-            "restore",
-            "reset",
-            "clean",
-            "stash",
-            "apply",
-            "branch",
-            "tag",
-            "rm",
-            "mv",
-            "merge",
-            "cherry-pick",
-            "revert",
-            "gc",
-            "config",
-            "clone",
-            "remote",
-        ];
-        if !writes.contains(&subcommand) {
-            return Err(Denial::new(format_args!("git {subcommand} is not allowed")));
-        }
-        match subcommand {
-            "config" if options.has(&["--global", "--system", "--file", "-f"]) => {
-                return Err(Denial::new("settings outside the working directory must stay"));
-            }
-            "config" if options.positional.len() > 1 => {
-                let setting = options.subcommands().first().copied().unwrap_or_default();
-                if !["user.", "color.", "core.autocrlf", "init."]
-                    .iter()
-                    .any(|it| setting.starts_with(it))
-                {
-                    return Err(Denial::new(format_args!("the setting {setting} must stay")));
-                }
-            }
-            "init" | "clone" => {
-                let target = options.positional.get(usize::from(subcommand == "clone"));
-                return self.write_into(target.into_iter(), state);
-            }
-            _ => {}
-        }
-        self.write_here(state)?;
-        self.repository_is_inside(state)
-    }
-
-    /// A repository above the working directory belongs to somebody else.
-    fn repository_is_inside(&self, state: &State<'tree>) -> Judged {
-        let Cwd::Among(places) = &state.cwd else { return Ok(()) };
-        for place in places {
-            let repository =
-                place.ancestors().map(Path::to_owned).find(|it| it.join(".git").exists());
-            let Some(repository) = repository else { continue };
-            let folder: PathBuf = repository.join(".git");
-            let text = Text::literal(folder.to_string_lossy());
-            if self.policy.place(&text, &state.cwd, Last::Followed) != Place::Inside {
-                let reason = format_args!(
-                    "the repository {} is outside the working directory",
-                    repository.display()
-                );
-                return Err(Denial::new(reason));
-            }
-        }
-        Ok(())
     }
 }

@@ -11,7 +11,7 @@ impl<'tree> Walk<'_, 'tree> {
         let read = |short, long| Options::read(words, short, long);
         match base {
             "rm" | "rmdir" | "unlink" | "shred" => {
-                for word in &read("n", &["--iterations"]).positional {
+                for word in &read("", &[]).positional {
                     self.remove(word, state)?;
                 }
             }
@@ -36,16 +36,17 @@ impl<'tree> Walk<'_, 'tree> {
                 let targets = options.positional.get(usize::from(takes_mode)..);
                 self.write_all(targets.unwrap_or_default(), state)?;
             }
-            "setfacl" | "rename" | "ar" | "dotnet" => {
-                self.write_all(&read("mx", &[]).positional, state)?
-            }
+            "setfacl" => self.write_all(&read("mx", &[]).positional, state)?,
             "cp" | "install" => self.copy(base, words, state)?,
             "mv" => self.copy(base, words, state)?,
             "ln" | "link" => self.link(words, state)?,
             "rsync" => self.rsync(words, state)?,
-            "split" | "csplit" => {
+            "split" => {
                 let options =
                     read("abClnt", &["--lines", "--bytes", "--number", "--suffix-length"]);
+                if options.has(&["--filter"]) {
+                    return Err(Denial::new("--filter is not allowed"));
+                }
                 match options.positional.get(1) {
                     Some(prefix) => self.write(prefix, state, Last::Followed)?,
                     None => self.write_here(state)?,
@@ -61,14 +62,12 @@ impl<'tree> Walk<'_, 'tree> {
                     return Err(Denial::new("--compress-program is not allowed"));
                 }
             }
-            "uniq" | "xxd" | "iconv" => {
-                let options = read("cfsolgw", &["--output"]);
-                let second = if base == "iconv" { None } else { options.positional.get(1) };
-                let outputs = if base == "iconv" { vec!["-o", "--output"] } else { Vec::new() };
-                for file in options.values(&outputs).chain(second) {
-                    self.write(file, state, Last::Followed)?;
+            "uniq" => {
+                if let Some(output) = read("fsw", &[]).positional.get(1) {
+                    self.write(output, state, Last::Followed)?;
                 }
             }
+            "tree" => self.write_after("-o", words, state)?,
             "dd" => {
                 for text in words.iter().flat_map(|word| &word.texts) {
                     if text.prefix().starts_with("of=") || text.prefix().is_empty() {
@@ -78,14 +77,30 @@ impl<'tree> Walk<'_, 'tree> {
                 }
             }
             "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "nvcc" | "ld" => {
-                let options = read("oILlDxO", &["--output"]);
-                for file in options.values(&["-o", "--output"]) {
-                    self.write(file, state, Last::Followed)?;
-                }
+                self.write_after("-o", words, state)?;
                 self.write_here(state)?;
             }
             // `date` and `yes` change nothing; what sets the clock is on the list.
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// The word after an option, or the rest of the option itself, is written. For programs whose
+    /// other options may look like clusters with this one in them.
+    fn write_after(&self, option: &str, words: &[Word], state: &State<'tree>) -> Judged {
+        let mut takes_next = false;
+        for word in words {
+            if takes_next {
+                self.write(word, state, Last::Followed)?;
+            }
+            takes_next = word.as_literal() == Some(option);
+            for text in word.texts.iter().filter(|it| it.prefix().starts_with(option)) {
+                let glued = text.without_prefix(option.len());
+                if !glued.is_empty() {
+                    self.policy.may_write(&glued, &state.cwd, Last::Followed)?;
+                }
+            }
         }
         Ok(())
     }
@@ -101,7 +116,8 @@ impl<'tree> Walk<'_, 'tree> {
     }
 
     /// Removing keeps to the link itself, but must leave the working directory.
-    fn remove(&self, word: &Word, state: &State<'tree>) -> Judged {
+    fn remove(&self, word: &Word, state: &mut State<'tree>) -> Judged {
+        state.removes = true;
         self.write(word, state, Last::Kept)?;
         for text in &word.texts {
             if self.policy.place(text, &state.cwd, Last::Kept) == Place::Border {
@@ -124,11 +140,22 @@ impl<'tree> Walk<'_, 'tree> {
             Some(_) => (&options.positional, options.positional.iter().collect()),
             None => return Ok(()),
         };
+        let keeps_links = base == "mv" || options.has(&["-a", "-d", "-P", "-r", "-R", "--archive"]);
         for source in sources {
             if base == "mv" {
                 self.remove(source, state)?;
             }
             for text in &source.texts {
+                // Under a new name it could not be told any more where the link leads.
+                if keeps_links && self.is_way_out(text, state) {
+                    return Err(Denial::new(format_args!("{text} is a link that leads outside")));
+                }
+                // What is not known may be the option that names the target.
+                if text.prefix().is_empty() && !text.is_empty() {
+                    let others: Vec<Word> =
+                        sources.iter().filter(|it| *it != source).cloned().collect();
+                    self.hand_over_all(&others, state)?;
+                }
                 if self.policy.is_above_secrets(text, &state.cwd) {
                     return Err(Denial::new(format_args!("{text} has secrets below it")));
                 }
@@ -153,6 +180,13 @@ impl<'tree> Walk<'_, 'tree> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a name inside is a link to outside.
+    fn is_way_out(&self, text: &Text, state: &State<'tree>) -> bool {
+        let place = |last| self.policy.place(text, &state.cwd, last);
+        place(Last::Kept) == Place::Inside
+            && !matches!(place(Last::Followed), Place::Inside | Place::Border)
     }
 
     /// A link to outside would make outside look like inside.

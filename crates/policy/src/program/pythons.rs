@@ -38,34 +38,38 @@ impl<'tree> Walk<'_, 'tree> {
             let rest = words.get(index + 1..).unwrap_or_default();
             match text.as_literal() {
                 None if text.prefix().starts_with('-') => return Err(unseen()),
-                Some("-W" | "-X" | "-Q" | "--check-hash-based-pycs") => index += 2,
+                Some("--check-hash-based-pycs") => index += 2,
                 Some("-V" | "--version" | "-h" | "--help") => return Ok(()),
                 Some("-") => {
                     self.python_stdin(state)?;
                     return self.python_words(rest, state);
                 }
                 Some(option) if option.starts_with('-') && !option.starts_with("--") => {
-                    // Letters may stand together, and the last may have its value with it.
-                    match option.find(['c', 'm']).map(|at| option.split_at(at)) {
-                        Some((_, ends)) => {
-                            let glued = ends.get(1..).filter(|it| !it.is_empty());
-                            let (value, after) = match glued {
-                                Some(glued) => (Some(Word::literal(glued)), rest),
-                                None => (rest.first().cloned(), rest.get(1..).unwrap_or_default()),
-                            };
-                            let Some(value) = value else { return Ok(()) };
-                            return if ends.starts_with('c') {
-                                let code = value.as_literal().ok_or_else(unseen)?;
-                                self.python_source(code, state)?;
-                                self.python_words(after, state)
-                            } else {
-                                let module = value.as_literal().ok_or_else(unseen)?;
-                                self.python_module(module, after, state)
-                            };
+                    // Letters may stand together; the first that takes a value ends them.
+                    let Some(at) = option.find(['c', 'm', 'W', 'X']) else {
+                        index += 1;
+                        continue;
+                    };
+                    let (letter, glued) = option.split_at(at).1.split_at(1);
+                    let (value, after) = match glued {
+                        "" => (rest.first().cloned(), rest.get(1..).unwrap_or_default()),
+                        glued => (Some(Word::literal(glued)), rest),
+                    };
+                    let Some(value) = value else { return Ok(()) };
+                    match letter {
+                        "c" => {
+                            let code = value.as_literal().ok_or_else(unseen)?;
+                            self.python_source(code, state)?;
+                            return self.python_words(after, state);
                         }
-                        None => index += 1,
+                        "m" => {
+                            let module = value.as_literal().ok_or_else(unseen)?;
+                            return self.python_module(module, after, state);
+                        }
+                        _ => index = words.len() - after.len(),
                     }
                 }
+                Some(option) if option.starts_with("--") => index += 1,
                 Some(_) | None => return self.python_script(&text, rest, state),
             }
         }

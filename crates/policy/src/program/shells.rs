@@ -41,27 +41,50 @@ impl<'tree> Walk<'_, 'tree> {
     }
 
     pub(super) fn shell(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
-        let options = Options::read(words, "oO", &["--init-file", "--rcfile"]);
-        if options.has(&["--init-file", "--rcfile"]) {
-            return Err(unseen());
-        }
         let mut inner = state.clone();
-        let mut positional = options.positional.into_iter();
-        let source = if words.iter().any(is_code_option) {
-            let Some(code) = positional.next() else { return Ok(()) };
-            positional.next();
-            code.as_literal().ok_or_else(unseen)?.to_owned()
-        } else if let Some(script) = positional.next().filter(|it| it.as_literal() != Some("-")) {
-            let [text] = script.texts.as_slice() else { return Err(unseen()) };
-            content_of(text, state).ok_or_else(|| unreadable(text))?
-        } else {
-            match &state.stdin {
+        let mut rest = words.iter();
+        let (mut is_code, mut is_stdin) = (false, false);
+        let mut first = None;
+        // Options end at the first word that is none.
+        while let Some(word) = rest.next() {
+            let text = word.as_literal().ok_or_else(unseen)?;
+            match text.strip_prefix(['-', '+']) {
+                Some("-init-file" | "-rcfile") => return Err(unseen()),
+                Some("" | "-") => {
+                    first = rest.next();
+                    break;
+                }
+                Some(long) if long.starts_with('-') => {}
+                Some(letters) => {
+                    is_code |= letters.contains('c');
+                    is_stdin |= letters.contains('s');
+                    if letters.ends_with(['o', 'O']) {
+                        rest.next();
+                    }
+                }
+                None => {
+                    first = Some(word);
+                    break;
+                }
+            }
+        }
+        let source = match first {
+            Some(code) if is_code => {
+                rest.next();
+                code.as_literal().ok_or_else(unseen)?.to_owned()
+            }
+            None if is_code => return Ok(()),
+            Some(script) if !is_stdin => {
+                let [text] = script.texts.as_slice() else { return Err(unseen()) };
+                content_of(text, state).ok_or_else(|| unreadable(text))?
+            }
+            Some(_) | None => match &state.stdin {
                 Stdin::Inherited => return Ok(()),
                 Stdin::Text(text) => text.as_literal().ok_or_else(unseen)?.to_owned(),
                 Stdin::Lines(_) | Stdin::Unknown => return Err(unseen()),
-            }
+            },
         };
-        inner.parameters = Some(positional.collect());
+        inner.parameters = Some(rest.cloned().collect());
         run_source(self.policy, &source, &mut inner, self.bounds)
     }
 
@@ -107,13 +130,6 @@ impl<'tree> Walk<'_, 'tree> {
             }
         }
     }
-}
-
-/// `-c`, alone or with other letters.
-fn is_code_option(word: &Word) -> bool {
-    word.as_literal().is_some_and(|it| {
-        it.starts_with('-') && !it.starts_with("--") && it.ends_with('c') && it.len() > 1
-    })
 }
 
 fn unseen() -> Denial {

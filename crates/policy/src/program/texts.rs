@@ -1,22 +1,17 @@
 //! Programs with a language of their own: sed, awk, and those that cannot be looked into.
 
+mod awk;
 mod sed;
 
 use super::Options;
 use crate::place::Last;
-use crate::shell::{State, Walk};
+use crate::shell::{State, Stdin, Walk};
 use crate::text::{Text, Word};
 use crate::{Denial, Judged};
 
 impl<'tree> Walk<'_, 'tree> {
     pub(super) fn sed(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
-        let options = Options::read(words, "eflE", &["--expression", "--file", "--line-length"]);
-        // -E takes no value; it is only written like one that does.
-        let options = if options.has(&["-E"]) {
-            Options::read(words, "efl", &["--expression", "--file", "--line-length"])
-        } else {
-            options
-        };
+        let options = Options::read(words, "efl", &["--expression", "--file", "--line-length"]);
         if options.has(&["-f", "--file"]) {
             return Err(Denial::new("what is in its script cannot be seen; give it with -e"));
         }
@@ -27,7 +22,7 @@ impl<'tree> Walk<'_, 'tree> {
         for text in scripts.iter().flat_map(|word| &word.texts) {
             self.sed_script(text, state)?;
         }
-        if options.has(&["-i", "--in-place", "-s"]) || words.iter().any(is_in_place) {
+        if options.has(&["-i", "--in-place"]) || words.iter().any(is_in_place) {
             for file in options.positional.iter().skip(usize::from(from_words)) {
                 self.write(file, state, Last::Followed)?;
             }
@@ -37,10 +32,8 @@ impl<'tree> Walk<'_, 'tree> {
 
     /// `w file` writes, `e` runs, also as flags of `s`.
     fn sed_script(&self, text: &Text, state: &State<'tree>) -> Judged {
-        if text.has_any() {
-            return Err(Denial::new("its script cannot be seen beforehand"));
-        }
-        let script = text.to_string();
+        let unseen = || Denial::new("its script cannot be seen beforehand");
+        let script = text.sample().ok_or_else(unseen)?;
         let files = sed::files(&script)
             .ok_or_else(|| Denial::new("its script runs programs, or cannot be understood"))?;
         for file in files {
@@ -61,10 +54,8 @@ impl<'tree> Walk<'_, 'tree> {
         }
         let Some(program) = options.positional.first() else { return Ok(()) };
         for text in &program.texts {
-            if text.has_any() {
-                return Err(Denial::new("its program cannot be seen beforehand"));
-            }
-            self.awk_program(&text.to_string(), state)?;
+            let unseen = || Denial::new("its program cannot be seen beforehand");
+            self.awk_program(&text.sample().ok_or_else(unseen)?, state)?;
         }
         Ok(())
     }
@@ -72,34 +63,10 @@ impl<'tree> Walk<'_, 'tree> {
     fn awk_program(&mut self, program: &str, state: &mut State<'tree>) -> Judged {
         let unseen =
             || Denial::new("its program runs programs or writes files that cannot be told");
-        if program.contains("system") || program.contains("@load") {
+        if program.contains("system") || program.contains('@') {
             return Err(unseen());
         }
-        let mut statement = String::new();
-        let mut rest = program.chars().peekable();
-        let mut quoted = false;
-        let mut code = String::new();
-        // Strings are cut out, so that only operators are left; their texts are kept in order.
-        let mut strings: Vec<String> = Vec::new();
-        while let Some(character) = rest.next() {
-            match character {
-                '\\' if quoted => {
-                    statement.extend(rest.next());
-                }
-                '"' => {
-                    if quoted {
-                        strings.push(std::mem::take(&mut statement));
-                        code.push('\u{1}');
-                    }
-                    quoted = !quoted;
-                }
-                other if quoted => statement.push(other),
-                other => code.push(other),
-            }
-        }
-        if quoted {
-            return Err(unseen());
-        }
+        let (code, strings) = awk::without_strings(program).ok_or_else(unseen)?;
         let mut strings = strings.into_iter();
         for statement in code.split([';', '\n', '{', '}']) {
             let prints = statement.contains("print");
@@ -139,8 +106,9 @@ impl<'tree> Walk<'_, 'tree> {
                 "its code cannot be looked into; use Python or the editing tools",
             ));
         }
-        if words.iter().all(|word| word.as_literal().is_some_and(|it| it.starts_with('-'))) {
-            return Ok(());
+        let options = |word: &Word| word.as_literal().is_some_and(|it| it.starts_with('-'));
+        if words.iter().all(options) && !matches!(state.stdin, Stdin::Inherited) {
+            return Err(Denial::new("its code cannot be looked into; use Python"));
         }
         self.hand_over_all(words, state)
     }

@@ -22,7 +22,7 @@ impl<'tree> Walk<'_, 'tree> {
             "time" => ("fo", &["--format", "--output"], 0),
             "stdbuf" => ("ioe", &["--input", "--output", "--error"], 0),
             "taskset" => ("", &[], 1),
-            "numactl" => ("NmCpl", &["--cpunodebind", "--membind", "--physcpubind"], 0),
+            "numactl" => ("NmCpiP", &["--cpunodebind", "--membind", "--physcpubind"], 0),
             "env" => ("uCS", &["--unset", "--chdir", "--split-string"], 0),
             _ => ("", &[], 0),
         };
@@ -41,7 +41,7 @@ impl<'tree> Walk<'_, 'tree> {
                 index += 1;
                 continue;
             }
-            if !text.starts_with('-') || text.len() < 2 {
+            if !text.starts_with('-') || (text.len() < 2 && base != "env") {
                 break;
             }
             let takes_next = match text.strip_prefix("--") {
@@ -94,25 +94,28 @@ impl<'tree> Walk<'_, 'tree> {
 
     /// `xargs program`: more words come from what is read.
     pub(super) fn xargs(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
-        let long =
-            ["--max-args", "--max-procs", "--max-lines", "--replace", "--delimiter", "--arg-file"];
-        let (mut index, mut replaced) = (0, None);
+        let long = ["--max-args", "--max-procs", "--max-chars", "--delimiter", "--arg-file"];
+        let (mut index, mut replaced, mut from_file) = (0, None, false);
         while let Some(word) = words.get(index) {
             let Some(text) = word.as_literal().filter(|it| it.starts_with('-')) else { break };
-            let option = text.get(..2).unwrap_or_default();
-            let takes_next = (text.len() == 2
-                && "IndPLsEa".contains(text.get(1..).unwrap_or_default()))
-                || long.contains(&text);
-            if ["-I", "-i"].contains(&option) {
-                let value = if takes_next { words.get(index + 1).cloned() } else { None };
-                let glued = text.get(2..).filter(|it| !it.is_empty()).map(Word::literal);
-                replaced = value.or(glued).or_else(|| Some(Word::literal("{}")));
+            let takes_next = match text.strip_prefix("--") {
+                Some(_) => long.contains(&text),
+                None => text.len() == 2 && text.ends_with(['I', 'n', 'd', 'P', 'L', 's', 'E', 'a']),
+            };
+            from_file |= text.starts_with("-a") || text.starts_with("--arg-file");
+            let mark = ["-I", "-i", "--replace="].iter().find_map(|it| text.strip_prefix(it));
+            match mark {
+                Some("") if takes_next => replaced = words.get(index + 1).cloned(),
+                Some("") => replaced = Some(Word::literal("{}")),
+                Some(mark) => replaced = Some(Word::literal(mark)),
+                None if text == "--replace" => replaced = Some(Word::literal("{}")),
+                None => {}
             }
             index += if takes_next { 2 } else { 1 };
         }
         let lines = match &state.stdin {
-            Stdin::Lines(texts) => Word::among(texts.clone(), Count::Several),
-            Stdin::Inherited | Stdin::Text(_) | Stdin::Unknown => {
+            Stdin::Lines(texts) if !from_file => Word::among(texts.clone(), Count::Several),
+            Stdin::Inherited | Stdin::Text(_) | Stdin::Lines(_) | Stdin::Unknown => {
                 Word { count: Count::Several, ..Word::any() }
             }
         };
@@ -127,13 +130,9 @@ impl<'tree> Walk<'_, 'tree> {
         Ok(())
     }
 
-    pub(super) fn find(&mut self, base: &str, words: &[Word], state: &mut State<'tree>) -> Judged {
-        if base != "find" {
-            let runs = ["-x", "-X", "--exec", "--exec-batch"];
-            if words.iter().filter_map(Word::as_literal).any(|word| runs.contains(&word)) {
-                return Err(Denial::new("what it would run cannot be seen beforehand; use find"));
-            }
-            return Ok(());
+    pub(super) fn find(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
+        if words.iter().any(|word| word.as_literal() == Some("-files0-from")) {
+            return Err(Denial::new("it cannot be told where it begins"));
         }
         let Stdin::Lines(found) = found(words) else {
             return Err(Denial::new("its words could not be understood"));
@@ -150,12 +149,16 @@ impl<'tree> Walk<'_, 'tree> {
                     }
                 }
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
-                    let ends = |word: &&Word| matches!(word.as_literal(), Some(";" | "+"));
-                    let inner: Vec<Word> = words
-                        .by_ref()
-                        .take_while(|word| !ends(word))
-                        .map(|word| put_in(word, "{}", &found))
-                        .collect();
+                    let mut inner = Vec::new();
+                    let mut after_mark = false;
+                    for word in words.by_ref() {
+                        let literal = word.as_literal();
+                        if literal == Some(";") || (literal == Some("+") && after_mark) {
+                            break;
+                        }
+                        after_mark = literal == Some("{}");
+                        inner.push(put_in(word, "{}", &found));
+                    }
                     self.call_program(inner, &mut state.clone())?;
                 }
                 _ => {}
@@ -167,14 +170,14 @@ impl<'tree> Walk<'_, 'tree> {
 
 /// What `find` would print.
 pub(super) fn found(words: &[Word]) -> Stdin {
-    let expression = |word: &&Word| {
-        let begins = |text: &Text| text.prefix().starts_with(['-', '(', '!']);
-        word.texts.iter().any(begins) && word.as_literal() != Some("-L")
+    let is_option = |word: &&Word| {
+        word.as_literal().is_some_and(|it| ["-H", "-L", "-P"].contains(&it) || it.starts_with("-O"))
     };
+    let begins = |text: &Text| text.prefix().starts_with(['-', '(', '!']);
     let mut starts: Vec<Text> = words
         .iter()
-        .take_while(|word| !expression(word))
-        .filter(|word| word.as_literal() != Some("-L"))
+        .skip_while(is_option)
+        .take_while(|word| !word.texts.iter().any(begins))
         .flat_map(|word| word.texts.clone())
         .collect();
     if starts.is_empty() {

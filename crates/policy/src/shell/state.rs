@@ -18,6 +18,8 @@ pub(crate) struct State<'tree> {
     pub(crate) parameters: Option<Vec<Word>>,
     /// Files that this command line itself wrote, with what is in them if that is known.
     pub(crate) written: BTreeMap<PathBuf, Option<String>>,
+    /// Whether anything has been removed or moved away.
+    pub(crate) removes: bool,
     pub(crate) stdin: Stdin,
 }
 
@@ -53,6 +55,7 @@ impl<'tree> State<'tree> {
             functions: BTreeMap::new(),
             parameters: None,
             written: BTreeMap::new(),
+            removes: false,
             stdin: Stdin::Inherited,
         }
     }
@@ -65,6 +68,7 @@ impl<'tree> State<'tree> {
             functions: BTreeMap::new(),
             parameters: self.parameters.clone(),
             written: self.written.clone(),
+            removes: self.removes,
             stdin: self.stdin.clone(),
         }
     }
@@ -74,6 +78,7 @@ impl<'tree> State<'tree> {
         self.cwd = other.cwd;
         self.variables = other.variables;
         self.written = other.written;
+        self.removes |= other.removes;
     }
 
     /// What is known if either of two ways was taken.
@@ -94,6 +99,7 @@ impl<'tree> State<'tree> {
             self.written.insert(path, content.filter(|_| same));
         }
         self.functions.extend(other.functions);
+        self.removes |= other.removes;
         self
     }
 }

@@ -35,6 +35,8 @@ enum Mode {
 
 /// More words than this are not made of one.
 const MOST_WORDS: usize = 256;
+/// More braces than this in one word are not followed.
+const MOST_BRACES: usize = 16;
 
 impl<'tree> Walk<'_, 'tree> {
     /// The words that the shell makes of a stretch of source.
@@ -47,6 +49,10 @@ impl<'tree> Walk<'_, 'tree> {
     ) -> Judged<Vec<Word>> {
         let mut atoms = Vec::new();
         self.scan(start, end, Mode::Bare, node, state, &mut atoms)?;
+        let opened = atoms.iter().filter(|it| matches!(it, Atom::Char('{', Quoting::Bare))).count();
+        if opened > MOST_BRACES {
+            return Err(not_understood());
+        }
         let mut words = Vec::new();
         for alternative in braces(&atoms) {
             words.extend(split(&alternative));
@@ -197,6 +203,10 @@ impl<'tree> Walk<'_, 'tree> {
                 let inner = node_at(node, at, &["expansion"]).ok_or_else(not_understood)?;
                 self.substitutions(inner, state)?;
                 let text = self.text(inner);
+                // The value is read once more as a prompt, and commands in it are run.
+                if text.contains("@P") {
+                    return Err(not_understood());
+                }
                 let text = text.strip_prefix("${").and_then(|it| it.strip_suffix('}'));
                 let word = self.expansion(text.ok_or_else(not_understood)?, state);
                 atoms.push(Atom::Value(word, quoting));
@@ -290,6 +300,13 @@ fn joined(atoms: &[Atom]) -> Word {
         };
         if word.count == Count::Several {
             count = Count::Several;
+        }
+        // One value is appended where it stands; a long text is not copied for each of its letters.
+        if let [only] = word.texts.as_slice() {
+            for text in &mut texts {
+                text.extend(only);
+            }
+            continue;
         }
         if texts.len() * word.texts.len() > MOST_WORDS {
             return Word { count, ..Word::any() };

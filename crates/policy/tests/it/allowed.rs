@@ -4,7 +4,7 @@ use mle_star_policy::Verdict;
 
 use crate::ground::Ground;
 
-const ALLOWED: &[&str] = &[
+pub(crate) const ALLOWED: &[&str] = &[
     "ls",
     "ls -la",
     "ls ../",
@@ -133,6 +133,23 @@ const ALLOWED: &[&str] = &[
     "gcc -O2 -o src/a.out src/a.c && ./src/../good.sh",
     "ldd /usr/lib/libfoo.so | head; file /bin/ls",
     "sleep 5; echo done",
+    "sed -n \"$((2 + 1))p\" train.csv",
+    "awk '/error|warn/ {n++} END {print n}' logs/*.txt",
+    "PATH=/usr/local/cuda/bin:$PATH nvcc --version",
+    "export PATH=$HOME/.local/bin:$PATH",
+    "python -W ignore solution.py",
+    "python -Wignore -u solution.py",
+    "bash -o pipefail -c 'python solution.py | tail -1'",
+    "mytool train --config src/config.yaml",
+    "echo 'größer als naïve 🚀' > logs/ü.txt",
+    "cd src && X=../final && touch $X/y",
+    "jupyter nbconvert --to script src/a.ipynb",
+    "mv solution.py src/ 2>/dev/null || true",
+    "git commit -m 'see ../notes and /etc'",
+    "python -c \"from subprocess import run; run(['ls', '-la'])\"",
+    "python -c \"import asyncio; asyncio.run(print('x'))\"",
+    "ls -t logs | head -1 | xargs -I{} tail -5 logs/{}",
+    "while IFS=, read -r a b; do echo \"$a\"; done < train.csv",
     "# just a comment",
     "",
 ];

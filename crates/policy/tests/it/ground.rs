@@ -35,7 +35,7 @@ impl Ground {
             ("home/.ssh/id_rsa", "key"),
         ];
         for (name, content) in files {
-            fs::write(root.join(name), content).unwrap();
+            fs_err::write(root.join(name), content).unwrap();
         }
         symlink("../data", root.join("work/input")).unwrap();
         symlink(root.join("victim"), root.join("work/way_out")).unwrap();

@@ -6,6 +6,7 @@ use serde_json::json;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use crate::allowed::ALLOWED;
 use crate::ground::{Ground, is_denied};
 
 /// Nothing is ever run, so one is enough.
@@ -49,6 +50,41 @@ fn rubble() -> impl Strategy<Value = String> {
         .prop_map(str::to_owned),
     ];
     prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+/// Neither the stack nor the patience is used up.
+#[test]
+fn deep_and_long_commands_are_judged() {
+    let times = |piece: &str, times: usize| piece.repeat(times);
+    for command in [
+        times("(", 5000),
+        format!("{}ls{}", times("(", 140), times(")", 140)),
+        format!("{}ls{}", times("( ", 5000), times(" )", 5000)),
+        format!("{}ls", times("! ", 5000)),
+        format!("echo $((1{}))", times("+1", 20_000)),
+        format!("[[ a{} ]]", times(" && a", 5000)),
+        format!("{}true", times("true && ", 5000)),
+        format!("{}true", times("true | ", 5000)),
+        times("true; ", 5000),
+        format!("{}ls{}", times("$(", 2000), times(")", 2000)),
+        format!("echo {}x{}", times("\"${a:-", 2000), times("}\"", 2000)),
+        format!("{}ls{}", times("if true; then ", 2000), times("; fi", 2000)),
+        format!("{}ls{}", times("for a in b; do ", 30), times("; done", 30)),
+        format!("{}ls{}", times("{ ", 2000), times("; }", 2000)),
+        format!("echo {}{}", times("{a,", 3000), times("}", 3000)),
+        format!("echo {}", times("{a,b}", 3000)),
+        format!("echo {}", times("$A", 20_000)),
+        format!("python -c '{}1{}'", times("(", 3000), times(")", 3000)),
+        format!("python -c 'x = 1{}'", times(" + 1", 20_000)),
+        format!("{}ls", times("bash -c ", 50)),
+        format!("cat > {}", times("a/", 3000)),
+        times("f() { f2; }; ", 2000),
+    ] {
+        let begun = std::time::Instant::now();
+        GROUND.shell(&command);
+        let (head, took) = (&command[..command.len().min(20)], begun.elapsed());
+        assert!(took < std::time::Duration::from_secs(20), "{head} took {took:?}");
+    }
 }
 
 proptest! {
@@ -97,5 +133,20 @@ proptest! {
         let outside = left;
         let command = format!("touch ./{}/x", steps.join("/"));
         prop_assert_eq!(is_denied(&GROUND.shell(&command)), outside, "{}", command);
+    }
+
+    /// REQ-OR-033: whatever is allowed, alone or together, a redirection to outside is not.
+    #[test]
+    fn no_redirection_to_outside_is_hidden_by_what_stands_before_it(
+        commands in prop::collection::vec(prop::sample::select(ALLOWED.to_vec()), 1..4),
+        connector in prop::sample::select(vec!["; ", " && ", " || ", " | ", "\n", " & "]),
+        redirection in prop::sample::select(vec![">", ">>", "2>", "&>", ">|", "2>&1 >"]),
+    ) {
+        // After a heredoc or a comment, what follows would not be a redirection.
+        let simple = |it: &&str| !it.contains("<<") && !it.contains('#') && !it.ends_with('&') && !it.is_empty();
+        let commands: Vec<&str> = commands.into_iter().filter(simple).collect();
+        prop_assume!(!commands.is_empty());
+        let command = format!("{} {redirection} ROOT/victim/file", commands.join(connector));
+        prop_assert!(is_denied(&GROUND.shell(&command)), "{}", command);
     }
 }
