@@ -64,6 +64,13 @@ impl<'tree> Walk<'_, 'tree> {
             _ if more.is_empty() => self.run(body, state)?,
             _ => return Err(Denial::new("words after a redirection could not be understood")),
         };
+        if body.kind() == "list" {
+            // `cd x && echo > file`: to the grammar the redirection belongs to the whole list, to
+            // the shell to its last command, which may be somewhere else by then.
+            for child in named_children(node).into_iter().filter(|it| it.id() != body.id()) {
+                self.redirection(child, state)?;
+            }
+        }
         state.stdin = outer;
         if let Some(target) = target {
             let content = match &own_stdin {
