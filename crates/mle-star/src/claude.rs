@@ -14,6 +14,7 @@ mod tools;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use camino::Utf8PathBuf;
@@ -117,7 +118,7 @@ impl Claude {
             },
             cli,
             state,
-            toolbox: Toolbox::new(config.tool_profile, data_dir.clone()),
+            toolbox: Toolbox::new(config, data_dir.clone()),
             data_dir,
             permission_mode: match config.permission_mode {
                 models::PermissionMode::BypassPermissions => PermissionMode::Bypass,
@@ -172,10 +173,14 @@ impl Claude {
             folder: Some(folder.path().to_owned()),
             environment: self.environment(),
             agents: self.definitions.clone(),
-            hooks: self.toolbox.hooks(call, id),
+            hooks: self.toolbox.hooks(call, id, folder.path(), &self.home()),
             servers: self.toolbox.servers(),
             ..Options::default()
         }
+    }
+
+    fn home(&self) -> PathBuf {
+        self.state.path().join("home")
     }
 
     fn environment(&self) -> Environment {
@@ -187,9 +192,8 @@ impl Claude {
                 .with("ANTHROPIC_API_KEY", "none")
                 .with("ANTHROPIC_BASE_URL", over.url()),
         };
-        environment = environment
-            .with("HOME", self.state.path().join("home"))
-            .with("TMPDIR", self.state.path().join("tmp"));
+        environment =
+            environment.with("HOME", self.home()).with("TMPDIR", self.state.path().join("tmp"));
         if rustix::process::geteuid().is_root() {
             // Else it refuses to work for root without asking. What tools may do is ours to say.
             environment = environment.with("IS_SANDBOX", "1");

@@ -248,6 +248,7 @@ impl Pipeline {
         let reference_discussions = masked.collect();
         task.data_dir = camino::absolute_utf8(&task.data_dir)?;
         config.prompts_dir = config.prompts_dir.map(check_prompts).transpose()?;
+        config.claude_path = config.claude_path.map(camino::absolute_utf8).transpose()?;
         let data = mle_star_profile::profile(&task.data_dir, &Bounds::default())?;
         let manifest = Manifest::of(&task.data_dir)?;
 

@@ -1,30 +1,43 @@
 //! What agents may do with tools, and what is told of it.
+//!
+//! Before a tool is used, the policy judges: nothing outside the call's own folder is changed, and
+//! no secret is read. After it was used, a line goes to the log.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use mle_star_agent::Call;
-use mle_star_claude::{Hook, Tool, ToolDone, ToolServer, Uuid};
-use mle_star_search::models::{ToolProfile, parse_score};
+use mle_star_claude::{Hook, Tool, ToolCall, ToolDecision, ToolDone, ToolServer, Uuid};
+use mle_star_policy::{Policy, Verdict};
+use mle_star_search::models::{PipelineConfig, ToolProfile, parse_score};
 use serde_json::{Value, json};
 
 /// How many files are listed.
 const LISTED: usize = 1000;
+/// The name under which our own tools are offered.
+const SERVER: &str = "mle_star";
+/// Where people keep what nobody is to read, below their home.
+const SECRETS: [&str; 8] =
+    [".ssh", ".aws", ".gnupg", ".config", ".claude", ".claude.json", ".netrc", ".kaggle"];
 
 /// The tools of a run's agents.
 #[derive(Debug)]
 pub(super) struct Toolbox {
     profile: ToolProfile,
     data_dir: Utf8PathBuf,
+    denied: Vec<String>,
     /// How often the tools of each role have failed one after another.
     failures: Arc<Mutex<HashMap<String, u32>>>,
 }
 
 impl Toolbox {
-    pub(super) fn new(profile: ToolProfile, data_dir: Utf8PathBuf) -> Self {
-        Self { profile, data_dir, failures: Arc::default() }
+    /// Tools for agents that work on the data in `data_dir`.
+    pub(super) fn new(config: &PipelineConfig, data_dir: Utf8PathBuf) -> Self {
+        let denied = config.denied_commands.clone();
+        Self { profile: config.tool_profile, data_dir, denied, failures: Arc::default() }
     }
 
     /// Tools of ours: none, unless agents are to work with tools at all.
@@ -32,16 +45,34 @@ impl Toolbox {
         match self.profile {
             ToolProfile::Minimal => Vec::new(),
             ToolProfile::Wide => {
-                vec![ToolServer::new("mle_star", [score(), files(self.data_dir.clone())])]
+                vec![ToolServer::new(SERVER, [score(), files(self.data_dir.clone())])]
             }
         }
     }
 
-    /// What is called when agents use tools.
-    pub(super) fn hooks(&self, call: &Call, id: Uuid) -> Vec<Hook> {
+    /// What is called when the agent of `call` uses tools in `folder`.
+    pub(super) fn hooks(&self, call: &Call, id: Uuid, folder: &Path, home: &Path) -> Vec<Hook> {
         if call.tools.is_empty() && self.profile == ToolProfile::Minimal {
             return Vec::new();
         }
+        let policy = self.policy(folder, home);
+        let judge = Hook::before_tool(None, move |use_of: ToolCall| {
+            let verdict = match use_of.folder.is_empty() {
+                true => Err("the folder is not known"),
+                false => Ok(policy.judge(&use_of.tool, &use_of.input, Path::new(&use_of.folder))),
+            };
+            let decision = verdict.map(|verdict| match verdict {
+                Verdict::Allow => ToolDecision::Pass,
+                Verdict::Deny { reason } => {
+                    tracing::warn!(
+                        target: "mle_star",
+                        tool = use_of.tool, session = %id, reason, "tool denied"
+                    );
+                    ToolDecision::Deny { reason }
+                }
+            });
+            async move { decision }
+        });
         let failures = Arc::clone(&self.failures);
         let (step, role) = (call.step.clone(), call.role.clone());
         let begun = Instant::now();
@@ -52,7 +83,18 @@ impl Toolbox {
             note(&step, &role, id, begun, &done, *in_a_row);
             async {}
         });
-        watch.into()
+        [judge].into_iter().chain(watch).collect()
+    }
+
+    fn policy(&self, folder: &Path, home: &Path) -> Policy {
+        let mut policy = Policy::new(folder)
+            .also_reading(&self.data_dir)
+            .with_home(home)
+            .allowing_tool(format!("mcp__{SERVER}__*"));
+        if let Some(of_user) = std::env::home_dir() {
+            policy = SECRETS.iter().fold(policy, |it, name| it.hiding(of_user.join(name)));
+        }
+        self.denied.iter().fold(policy, |policy, words| policy.denying(words))
     }
 }
 

@@ -101,7 +101,8 @@ Settings, with their defaults:
   script_memory_limit, script_process_limit, script_output_limit, script_workspace_limit and
   script_file_limit, such as 12GB: the script's share of the machine
   max_concurrent_sessions 4        tool_profile minimal          permission_mode bypassPermissions
-  agent_models none, such as {coder: opus, summarize: haiku}    claude_path none
+  agent_models none, such as {\"coder\": \"opus\"}                claude_path none
+  denied_commands none, such as [\"git push\", \"docker\"]
   strict_paper_selection false     early_submission true         prompts_dir none
   log_level INFO                   log_file none                 seed 0
   phase_time_budget {phase1: 0.1, phase2: 0.65, phase3: 0.15, finalization: 0.1}

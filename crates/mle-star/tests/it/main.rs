@@ -4,6 +4,9 @@
 
 mod bad_input;
 mod bench;
+#[path = "../../../claude/tests/it/binary.rs"]
+mod binary;
+mod claude;
 mod cli;
 mod containment;
 mod kill;

@@ -51,7 +51,7 @@ async fn run(
 }
 
 /// A table of houses: size, age, town, door code, and what follows from them.
-fn houses(rows: std::ops::Range<usize>, target: Option<fn(f64) -> String>) -> String {
+pub(crate) fn houses(rows: std::ops::Range<usize>, target: Option<fn(f64) -> String>) -> String {
     let mut text = String::from("id,size,age,town,door");
     text.push_str(if target.is_some() { ",answer\n" } else { "\n" });
     for row in rows {

@@ -39,9 +39,10 @@ impl Shop {
     /// there: none of these tests needs packages, and making an environment takes a network.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("mle-star"));
-        command.current_dir(self.path()).env_remove("ANTHROPIC_API_KEY").env("NO_COLOR", "1");
+        command.current_dir(self.path()).env("NO_COLOR", "1");
+        let ours = ["MLE_STAR_", "ANTHROPIC_", "CLAUDE_"];
         for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("MLE_STAR_") {
+            if ours.iter().any(|it| name.to_string_lossy().starts_with(it)) {
                 command.env_remove(name);
             }
         }

@@ -44,6 +44,8 @@ pub struct PipelineConfig {
     pub claude_path: Option<Utf8PathBuf>,
     /// What the agents may do without being asked.
     pub permission_mode: PermissionMode,
+    /// Commands that no agent may run, besides those that none ever may, such as `git push`.
+    pub denied_commands: Vec<String>,
     /// How much is logged.
     pub log_level: LogLevel,
     /// A file that the log is appended to as well.
@@ -100,6 +102,7 @@ pub struct ConfigLayer {
     pub agent_models: Option<BTreeMap<AgentType, AgentModel>>,
     pub claude_path: Option<Utf8PathBuf>,
     pub permission_mode: Option<PermissionMode>,
+    pub denied_commands: Option<Vec<String>>,
     pub log_level: Option<LogLevel>,
     pub log_file: Option<Utf8PathBuf>,
     pub phase_time_budget: Option<PhaseTimeBudget>,
@@ -218,6 +221,7 @@ impl ConfigLayer {
             agent_models: self.agent_models.or(lower.agent_models),
             claude_path: self.claude_path.or(lower.claude_path),
             permission_mode: self.permission_mode.or(lower.permission_mode),
+            denied_commands: self.denied_commands.or(lower.denied_commands),
             log_level: self.log_level.or(lower.log_level),
             log_file: self.log_file.or(lower.log_file),
             phase_time_budget: self.phase_time_budget.or(lower.phase_time_budget),
@@ -253,6 +257,7 @@ impl ConfigLayer {
             agent_models: self.agent_models.unwrap_or_default(),
             claude_path: self.claude_path,
             permission_mode: self.permission_mode.unwrap_or_default(),
+            denied_commands: self.denied_commands.unwrap_or_default(),
             log_level: self.log_level.unwrap_or_default(),
             log_file: self.log_file,
             phase_time_budget: self.phase_time_budget.unwrap_or_default(),
@@ -443,6 +448,7 @@ impl PipelineConfig {
             agent_models,
             claude_path,
             permission_mode,
+            denied_commands,
             log_level,
             log_file,
             phase_time_budget,
@@ -473,6 +479,7 @@ impl PipelineConfig {
             agent_models: Some(agent_models),
             claude_path,
             permission_mode: Some(permission_mode),
+            denied_commands: Some(denied_commands),
             log_level: Some(log_level),
             log_file,
             phase_time_budget: Some(phase_time_budget),

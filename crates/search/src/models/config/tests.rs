@@ -23,7 +23,10 @@ fn the_defaults_are_those_of_the_paper() {
       "max_debug_attempts": 3,
       "max_budget_usd": null,
       "model": "sonnet",
+      "agent_models": {},
+      "claude_path": null,
       "permission_mode": "bypassPermissions",
+      "denied_commands": [],
       "log_level": "INFO",
       "log_file": null,
       "phase_time_budget": {
@@ -46,6 +49,21 @@ fn the_defaults_are_those_of_the_paper() {
       "seed": 0
     }
     "#);
+}
+
+/// REQ-OR-046
+#[test]
+fn single_agents_may_have_another_model() {
+    let set = ConfigLayer::from_pairs([
+        "model=claude-x",
+        r#"agent_models={"coder": "opus", "data": "inherit"}"#,
+    ]);
+    let config = set.unwrap().resolve().unwrap();
+    let of = |agent| config.model_of(agent);
+    assert_eq!(of(AgentType::Coder), "opus");
+    assert_eq!((of(AgentType::Data), of(AgentType::Init)), ("claude-x", "claude-x"));
+    let error = ConfigLayer::from_pairs([r#"agent_models={"coder": "gpt"}"#]).unwrap_err();
+    assert!(error.to_string().contains("agent_models"), "{error}");
 }
 
 /// REQ-DM-002

@@ -1,0 +1,481 @@
+//! What a program does with its words.
+//!
+//! Programs fall into five kinds: those that are denied by name, those that only read, those whose
+//! targets are known (`files`, `archives`), those that run something else (`wrappers`, `shells`,
+//! `pythons`, `texts`), and all others, which must be given nothing from outside.
+
+mod archives;
+mod files;
+mod git;
+mod options;
+mod pythons;
+mod shells;
+mod texts;
+mod wrappers;
+
+use std::path::Path;
+
+use crate::place::{Cwd, Last, Place, tidy};
+use crate::shell::{Flow, State, Stdin, Walk};
+use crate::text::{Count, Piece, Text, Word};
+use crate::{Denial, Judged};
+
+pub(crate) use options::Options;
+
+/// Programs that change nothing, whatever they are given.
+const READERS: &[&str] = &[
+    "[",
+    "arch",
+    "b2sum",
+    "basename",
+    "base64",
+    "bc",
+    "break",
+    "cal",
+    "cat",
+    "cksum",
+    "clear",
+    "cmp",
+    "column",
+    "comm",
+    "continue",
+    "cut",
+    "df",
+    "diff",
+    "dir",
+    "dirname",
+    "dirs",
+    "du",
+    "echo",
+    "egrep",
+    "expand",
+    "expr",
+    "factor",
+    "false",
+    "fgrep",
+    "file",
+    "fmt",
+    "fold",
+    "free",
+    "getconf",
+    "getopts",
+    "grep",
+    "groups",
+    "hash",
+    "head",
+    "help",
+    "hexdump",
+    "hostname",
+    "htop",
+    "id",
+    "iostat",
+    "jobs",
+    "join",
+    "jq",
+    "ldd",
+    "let",
+    "locale",
+    "ls",
+    "lsb_release",
+    "lsblk",
+    "lscpu",
+    "lsmem",
+    "lsof",
+    "lspci",
+    "md5sum",
+    "nl",
+    "nm",
+    "nproc",
+    "numfmt",
+    "nvidia-smi",
+    "objdump",
+    "od",
+    "paste",
+    "pgrep",
+    "pidof",
+    "pmap",
+    "printenv",
+    "ps",
+    "pwd",
+    "readelf",
+    "readlink",
+    "realpath",
+    "rev",
+    "rg",
+    "seq",
+    "sha1sum",
+    "sha224sum",
+    "sha256sum",
+    "sha384sum",
+    "sha512sum",
+    "shopt",
+    "size",
+    "sleep",
+    "stat",
+    "strings",
+    "sum",
+    "tac",
+    "tail",
+    "test",
+    "times",
+    "top",
+    "tr",
+    "true",
+    "tsort",
+    "tty",
+    "type",
+    "ulimit",
+    "umask",
+    "uname",
+    "unexpand",
+    "uptime",
+    "users",
+    "vmstat",
+    "w",
+    "wait",
+    "wc",
+    "whatis",
+    "whereis",
+    "which",
+    "who",
+    "whoami",
+    "zcat",
+    "zgrep",
+    ":",
+];
+
+/// Readers that go through whole folders.
+const RECURSIVE: &[&str] = &["grep", "egrep", "fgrep", "rg", "zgrep"];
+
+/// Files larger than this are not looked into.
+const MAX_FILE: u64 = 1 << 20;
+
+impl<'tree> Walk<'_, 'tree> {
+    /// Judges a program with its words.
+    pub(crate) fn program(
+        &mut self,
+        name: &str,
+        words: &[Word],
+        state: &mut State<'tree>,
+    ) -> Judged<Flow<'tree>> {
+        let base = name.rsplit('/').next().unwrap_or_default();
+        let judged = self.program_named(name, base, words, state);
+        judged.map_err(|Denial(reason)| {
+            // The innermost program says its name, those around it keep quiet.
+            if reason.starts_with('`') {
+                Denial(reason)
+            } else {
+                Denial(format!("`{base}`: {reason}"))
+            }
+        })
+    }
+
+    fn program_named(
+        &mut self,
+        name: &str,
+        base: &str,
+        words: &[Word],
+        state: &mut State<'tree>,
+    ) -> Judged<Flow<'tree>> {
+        self.check_list(base, words)?;
+        if !["echo", "printf"].contains(&base) {
+            self.check_secrets(words, state)?;
+        }
+        if name.contains('/') && self.is_inside(name, state) {
+            self.execute_file(name, words, state)?;
+            return Ok(Flow::PLAIN);
+        }
+        match base {
+            "cd" | "pushd" | "popd" => return self.change_directory(base, words, state),
+            "exit" | "return" => return Ok(Flow { success: None, ends: true }),
+            "eval" => return self.eval(words, state),
+            "command" | "builtin" | "exec" | "nohup" | "env" | "nice" | "ionice" | "timeout"
+            | "time" | "stdbuf" | "setsid" | "taskset" | "numactl" | "chronic" | "unbuffer"
+            | "catchsegv" => {
+                return self.wrapped(base, words, state);
+            }
+            "source" | "." => self.source_file(words, state)?,
+            "bash" | "sh" | "dash" | "zsh" | "ksh" | "ash" | "rbash" => self.shell(words, state)?,
+            "trap" => self.trap(words, state)?,
+            "read" | "mapfile" | "readarray" => forget(words, state),
+            "set" | "shift" => state.parameters = None,
+            "printf" => self.printf(words, state),
+            "xargs" => self.xargs(words, state)?,
+            "find" => self.find(words, state)?,
+            "kill" => kill(words)?,
+            "sed" | "gsed" => self.sed(words, state)?,
+            "awk" | "gawk" | "mawk" | "nawk" => self.awk(words, state)?,
+            "perl" | "ruby" | "node" | "php" | "lua" | "Rscript" | "julia" | "tclsh" | "deno"
+            | "osascript" => self.other_language(words, state)?,
+            "rm" | "rmdir" | "unlink" | "shred" | "touch" | "truncate" | "mkdir" | "mkfifo"
+            | "tee" | "chmod" | "chown" | "chgrp" | "setfacl" | "fallocate" | "cp" | "mv"
+            | "ln" | "link" | "install" | "rsync" | "split" | "mktemp" | "sort" | "uniq"
+            | "tree" | "dd" | "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "nvcc"
+            | "ld" | "strip" | "dos2unix" | "unix2dos" | "date" | "yes" => {
+                self.files(base, words, state)?;
+            }
+            "tar" | "bsdtar" | "unzip" | "zip" | "7z" | "7za" | "gzip" | "gunzip" | "bzip2"
+            | "bunzip2" | "xz" | "unxz" | "zstd" | "unzstd" | "lz4" | "pigz" | "cpio" | "curl"
+            | "wget" | "git" | "pip" | "pip3" | "uv" | "uvx" | "conda" | "mamba" | "micromamba"
+            | "poetry" | "pipenv" => self.archives(base, words, state)?,
+            _ if READERS.contains(&base) => self.reads(base, words, state)?,
+            _ if pythons::is_python(base) => self.python(words, state)?,
+            _ if pythons::RUNNERS.contains(&base) => self.python_runner(words, state)?,
+            _ => {
+                self.hand_over_all(words, state)?;
+                self.run_by_unknown(words, state)?;
+            }
+        }
+        Ok(Flow::PLAIN)
+    }
+
+    fn check_list(&self, base: &str, words: &[Word]) -> Judged {
+        let shown: Vec<String> =
+            words.iter().flat_map(|word| &word.texts).map(Text::to_string).collect();
+        let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
+        let reason = self.policy.denied.iter().find_map(|pattern| pattern.denies(base, &shown));
+        reason.map_or(Ok(()), |reason| Err(Denial::new(reason)))
+    }
+
+    fn check_secrets(&self, words: &[Word], state: &State<'_>) -> Judged {
+        for text in words.iter().flat_map(|word| &word.texts) {
+            for part in path_parts(text) {
+                self.policy.may_read(&part, &state.cwd)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn reads(&self, base: &str, words: &[Word], state: &State<'_>) -> Judged {
+        if RECURSIVE.contains(&base) {
+            for text in words.iter().flat_map(|word| &word.texts) {
+                if self.policy.is_above_secrets(text, &state.cwd)
+                    && text.prefix().starts_with(['/', '.', '~'])
+                {
+                    return Err(Denial::new(format_args!("{text} has secrets below it")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// All words are given to a program about which nothing is known.
+    pub(crate) fn hand_over_all(&self, words: &[Word], state: &State<'_>) -> Judged {
+        for text in words.iter().flat_map(|word| &word.texts) {
+            for part in path_parts(text) {
+                self.policy.may_hand_over(&part, &state.cwd)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A program about which nothing is known may run what its words name.
+    fn run_by_unknown(&mut self, words: &[Word], state: &State<'tree>) -> Judged {
+        const KNOWN: &[&str] = &[
+            "bash", "sh", "dash", "zsh", "ksh", "rm", "mv", "cp", "ln", "dd", "tee", "perl",
+            "ruby", "node", "env", "eval", "find", "xargs", "sed", "awk", "git", "pip", "sudo",
+            "ssh", "curl",
+        ];
+        for (index, word) in words.iter().enumerate() {
+            let base = word.as_literal().and_then(|it| it.rsplit('/').next()).unwrap_or_default();
+            if KNOWN.contains(&base) || pythons::is_python(base) {
+                let inner = words.get(index..).unwrap_or_default().to_vec();
+                self.call_program(inner, &mut state.clone())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes to what any of the words may be.
+    pub(crate) fn write(&self, word: &Word, state: &State<'_>, last: Last) -> Judged {
+        for text in &word.texts {
+            self.policy.may_write(text, &state.cwd, last)?;
+        }
+        Ok(())
+    }
+
+    /// Writes into the directory in which the shell is.
+    pub(crate) fn write_here(&self, state: &State<'_>) -> Judged {
+        self.policy.may_write(&Text::literal("."), &state.cwd, Last::Followed)
+    }
+
+    pub(crate) fn is_inside(&self, name: &str, state: &State<'_>) -> bool {
+        match self.policy.place(&Text::literal(name), &state.cwd, Last::Followed) {
+            Place::Inside | Place::Border => true,
+            Place::Device
+            | Place::Readable
+            | Place::Unknown(_)
+            | Place::Outside(_)
+            | Place::Secret(_) => false,
+        }
+    }
+
+    fn change_directory(
+        &self,
+        base: &str,
+        words: &[Word],
+        state: &mut State<'tree>,
+    ) -> Judged<Flow<'tree>> {
+        let options = Options::read(words, "", &[]);
+        let target = match (base, options.positional.as_slice()) {
+            ("cd", []) => self.policy.home().map(|home| Word::literal(home.to_string_lossy())),
+            (_, [word]) if base != "popd" && word.as_literal() != Some("-") => Some(word.clone()),
+            _ => None,
+        };
+        let mut there = Vec::new();
+        let mut exists = true;
+        let texts = target.map(|word| word.texts).unwrap_or_default();
+        for text in &texts {
+            let (Some(name), Cwd::Among(from)) = (text.as_literal(), &state.cwd) else {
+                there.clear();
+                break;
+            };
+            for from in from {
+                let path = tidy(&from.join(name));
+                exists &= path.is_dir();
+                there.push(path);
+            }
+        }
+        let there = if there.is_empty() { Cwd::Unknown } else { Cwd::Among(there) };
+        let before = state.cwd.clone();
+        let mut succeeded = state.clone();
+        succeeded.cwd = there.clone();
+        // A folder that was there may have been removed by this very command.
+        state.cwd = if exists && !state.removes { there } else { there.or(&before) };
+        Ok(Flow { success: Some(Box::new(succeeded)), ends: false })
+    }
+
+    fn printf(&self, words: &[Word], state: &mut State<'tree>) {
+        if let [option, name, ..] = words
+            && option.as_literal() == Some("-v")
+        {
+            forget(std::slice::from_ref(name), state);
+        }
+    }
+
+    /// What a command would print, where that can be told.
+    pub(crate) fn printed(&self, words: &[Word], state: &State<'tree>) -> Stdin {
+        let Some((name, words)) = words.split_first() else { return Stdin::Unknown };
+        let Some(name) = name.as_literal() else { return Stdin::Unknown };
+        let literals: Option<Vec<&str>> = words.iter().map(Word::as_literal).collect();
+        let options = Options::read(words, "", &[]);
+        let plain = |piece| Stdin::Lines(vec![Text::of(piece)]);
+        match (name, literals.as_deref()) {
+            ("echo", Some(words))
+                if !words.iter().any(|it| it.starts_with('-') || it.contains('\\')) =>
+            {
+                Stdin::Text(Text::literal(words.join(" ")))
+            }
+            ("pwd", Some([])) => match &state.cwd {
+                Cwd::Among(paths) => Stdin::Lines(
+                    paths.iter().map(|path| Text::literal(path.to_string_lossy())).collect(),
+                ),
+                Cwd::Unknown => Stdin::Unknown,
+            },
+            ("date", Some(words))
+                if !words.iter().any(|it| it.contains(['/', '.', 'D', 'x', 'c'])) =>
+            {
+                plain(Piece::Plain)
+            }
+            ("nproc" | "seq" | "wc", Some(_)) => plain(Piece::Plain),
+            ("whoami" | "hostname" | "basename", _) => plain(Piece::Name),
+            ("dirname" | "realpath" | "readlink", Some(_)) => match options.positional.as_slice() {
+                [word] => match word.as_literal() {
+                    Some(path) if name == "dirname" => {
+                        Stdin::Text(Text::literal(crate::shell::folder_of(path)))
+                    }
+                    Some(path) => Stdin::Text(Text::literal(path)),
+                    None => Stdin::Unknown,
+                },
+                _ => Stdin::Unknown,
+            },
+            ("ls", Some(_)) if options.positional.is_empty() => plain(Piece::Name),
+            ("find", _) => wrappers::found(words),
+            ("grep" | "head" | "tail" | "sort" | "uniq" | "shuf", _)
+                if matches!(state.stdin, Stdin::Lines(_)) =>
+            {
+                state.stdin.clone()
+            }
+            ("cat", Some([])) => state.stdin.clone(),
+            _ => Stdin::Unknown,
+        }
+    }
+}
+
+/// The text itself, and the path in `--option=path`, `-Ipath`, `key=path` or `@path`.
+fn path_parts(text: &Text) -> Vec<Text> {
+    let prefix = text.prefix();
+    let mut parts = Vec::new();
+    if prefix.starts_with("file://") {
+        parts.push(text.without_prefix("file://".len()));
+    }
+    if let Some(at) = prefix.find('=') {
+        parts.push(text.without_prefix(at + 1));
+    } else if prefix.starts_with('-') {
+        parts.extend(prefix.find('/').map(|at| text.without_prefix(at)));
+    } else if prefix.starts_with('@') {
+        parts.push(text.without_prefix(1));
+    }
+    if !prefix.starts_with('-') {
+        parts.push(text.clone());
+    }
+    parts
+}
+
+/// The variables of these names may have any value from now on.
+fn forget(words: &[Word], state: &mut State<'_>) {
+    for text in words.iter().flat_map(|word| &word.texts) {
+        match text.as_literal() {
+            Some(name) if name.starts_with('-') => {}
+            Some(name) => {
+                let name = name.split('[').next().unwrap_or_default().to_owned();
+                state.variables.insert(name, Word { count: Count::Several, ..Word::any() });
+            }
+            // Any variable at all may have been set.
+            None => {
+                for word in state.variables.values_mut() {
+                    *word = Word::any();
+                }
+            }
+        }
+    }
+}
+
+fn kill(words: &[Word]) -> Judged {
+    let own = |text: &Text| {
+        text.pieces() == [Piece::Job] || text.as_literal().is_some_and(|it| it.starts_with('%'))
+    };
+    // Only the first word is a signal; a later one with a dash is a group of processes.
+    let processes = match words.first().and_then(Word::as_literal) {
+        Some("-l" | "-L" | "--list" | "-0") => return Ok(()),
+        Some("-s" | "-n" | "--signal") => words.get(2..),
+        Some(first) if first.starts_with('-') => words.get(1..),
+        Some(_) | None => Some(words),
+    };
+    if processes.unwrap_or_default().iter().flat_map(|word| &word.texts).all(own) {
+        return Ok(());
+    }
+    Err(Denial::new(
+        "only processes of the same command may be ended, as in `kill $!` or `kill %1`",
+    ))
+}
+
+/// What is in a file: as this command line wrote it, else as it is on disk.
+pub(crate) fn content_of(text: &Text, state: &State<'_>) -> Option<String> {
+    let Cwd::Among(places) = &state.cwd else { return None };
+    let ([place], Some(name)) = (places.as_slice(), text.as_literal()) else { return None };
+    let path = tidy(&place.join(name));
+    match state.written.get(&path) {
+        Some(content) => content.clone(),
+        None => read(&path),
+    }
+}
+
+fn read(path: &Path) -> Option<String> {
+    let about = path.metadata().ok()?;
+    // A pipe or a device would never end.
+    if !about.is_file() || about.len() > MAX_FILE {
+        return None;
+    }
+    String::from_utf8(std::fs::read(path).ok()?).ok()
+}

@@ -1,0 +1,286 @@
+//! Programs whose targets are known.
+
+use super::Options;
+use crate::place::{Cwd, Last, Place};
+use crate::shell::{State, Walk, remember};
+use crate::text::{Count, Piece, Text, Word};
+use crate::{Denial, Judged};
+
+impl<'tree> Walk<'_, 'tree> {
+    pub(super) fn files(&mut self, base: &str, words: &[Word], state: &mut State<'tree>) -> Judged {
+        let read = |short, long| Options::read(words, short, long);
+        match base {
+            "rm" | "rmdir" | "unlink" | "shred" => {
+                for word in &read("", &[]).positional {
+                    self.remove(word, state)?;
+                }
+            }
+            "touch" => {
+                self.write_all(&read("drt", &["--date", "--reference"]).positional, state)?
+            }
+            "truncate" => {
+                self.write_all(&read("sr", &["--size", "--reference"]).positional, state)?
+            }
+            "fallocate" => {
+                self.write_all(&read("lo", &["--length", "--offset"]).positional, state)?
+            }
+            "mkdir" | "mkfifo" => self.write_all(&read("m", &["--mode"]).positional, state)?,
+            "tee" | "dos2unix" | "unix2dos" | "strip" => {
+                self.write_all(&read("", &[]).positional, state)?;
+            }
+            "chmod" | "chown" | "chgrp" => {
+                let options = read("", &["--reference", "--from"]);
+                // A mode such as `-x` looks like an option.
+                let takes_mode = !options.has(&["--reference"])
+                    && !words.iter().any(|word| is_negative_mode(base, word));
+                let targets = options.positional.get(usize::from(takes_mode)..);
+                self.write_all(targets.unwrap_or_default(), state)?;
+            }
+            "setfacl" => self.write_all(&read("mx", &[]).positional, state)?,
+            "cp" | "install" => self.copy(base, words, state)?,
+            "mv" => self.copy(base, words, state)?,
+            "ln" | "link" => self.link(words, state)?,
+            "rsync" => self.rsync(words, state)?,
+            "split" => {
+                let options =
+                    read("abClnt", &["--lines", "--bytes", "--number", "--suffix-length"]);
+                if options.has(&["--filter"]) {
+                    return Err(Denial::new("--filter is not allowed"));
+                }
+                match options.positional.get(1) {
+                    Some(prefix) => self.write(prefix, state, Last::Followed)?,
+                    None => self.write_here(state)?,
+                }
+            }
+            "mktemp" => self.mktemp(words, state)?,
+            "sort" => {
+                let options = read("okStT", &["--output", "--key", "--temporary-directory"]);
+                for file in options.values(&["-o", "--output"]) {
+                    self.write(file, state, Last::Followed)?;
+                }
+                if options.has(&["--compress-program"]) {
+                    return Err(Denial::new("--compress-program is not allowed"));
+                }
+            }
+            "uniq" => {
+                if let Some(output) = read("fsw", &[]).positional.get(1) {
+                    self.write(output, state, Last::Followed)?;
+                }
+            }
+            "tree" => self.write_after("-o", words, state)?,
+            "dd" => {
+                for text in words.iter().flat_map(|word| &word.texts) {
+                    if text.prefix().starts_with("of=") || text.prefix().is_empty() {
+                        let target = text.without_prefix("of=".len());
+                        self.policy.may_write(&target, &state.cwd, Last::Followed)?;
+                    }
+                }
+            }
+            "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "nvcc" | "ld" => {
+                self.write_after("-o", words, state)?;
+                self.write_here(state)?;
+            }
+            // `date` and `yes` change nothing; what sets the clock is on the list.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The word after an option, or the rest of the option itself, is written. For programs whose
+    /// other options may look like clusters with this one in them.
+    fn write_after(&self, option: &str, words: &[Word], state: &State<'tree>) -> Judged {
+        let mut takes_next = false;
+        for word in words {
+            if takes_next {
+                self.write(word, state, Last::Followed)?;
+            }
+            takes_next = word.as_literal() == Some(option);
+            for text in word.texts.iter().filter(|it| it.prefix().starts_with(option)) {
+                let glued = text.without_prefix(option.len());
+                if !glued.is_empty() {
+                    self.policy.may_write(&glued, &state.cwd, Last::Followed)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write_all(&mut self, targets: &[Word], state: &mut State<'tree>) -> Judged {
+        for word in targets {
+            self.write(word, state, Last::Followed)?;
+            if let [text] = word.texts.as_slice() {
+                remember(state, text, None);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removing keeps to the link itself, but must leave the working directory.
+    fn remove(&self, word: &Word, state: &mut State<'tree>) -> Judged {
+        state.removes = true;
+        self.write(word, state, Last::Kept)?;
+        for text in &word.texts {
+            if self.policy.place(text, &state.cwd, Last::Kept) == Place::Border {
+                let reason = format_args!("{text} is the working directory itself");
+                return Err(Denial::new(reason));
+            }
+        }
+        Ok(())
+    }
+
+    fn copy(&mut self, base: &str, words: &[Word], state: &mut State<'tree>) -> Judged {
+        let long = ["--target-directory", "--suffix", "--mode", "--owner", "--group", "--backup"];
+        let options = Options::read(words, if base == "install" { "tSmog" } else { "tS" }, &long);
+        let into: Vec<&Word> = options.values(&["-t", "--target-directory"]).collect();
+        let creates = base == "install" && options.has(&["-d", "--directory"]);
+        let (sources, targets): (&[Word], Vec<&Word>) = match options.positional.split_last() {
+            _ if creates => (&[], options.positional.iter().collect()),
+            _ if !into.is_empty() => (&options.positional, into),
+            Some((last, sources)) if last.count == Count::One => (sources, vec![last]),
+            Some(_) => (&options.positional, options.positional.iter().collect()),
+            None => return Ok(()),
+        };
+        let keeps_links = base == "mv" || options.has(&["-a", "-d", "-P", "-r", "-R", "--archive"]);
+        for source in sources {
+            if base == "mv" {
+                self.remove(source, state)?;
+            }
+            for text in &source.texts {
+                // Under a new name it could not be told any more where the link leads.
+                if keeps_links && self.is_way_out(text, state) {
+                    return Err(Denial::new(format_args!("{text} is a link that leads outside")));
+                }
+                // What is not known may be the option that names the target.
+                if text.prefix().is_empty() && !text.is_empty() {
+                    let others: Vec<Word> =
+                        sources.iter().filter(|it| *it != source).cloned().collect();
+                    self.hand_over_all(&others, state)?;
+                }
+                if self.policy.is_above_secrets(text, &state.cwd) {
+                    return Err(Denial::new(format_args!("{text} has secrets below it")));
+                }
+            }
+        }
+        for target in targets {
+            self.write(target, state, Last::Followed)?;
+            // In a folder, the file with the name of the source is written.
+            for (target, source) in target.texts.iter().flat_map(|target| {
+                sources.iter().flat_map(|source| &source.texts).map(move |source| (target, source))
+            }) {
+                if let Some(name) = source.as_literal().and_then(|it| it.rsplit('/').next())
+                    && !name.is_empty()
+                    && !["*", ".", ".."].contains(&name)
+                {
+                    let mut file = target.clone();
+                    file.push(Piece::Literal(format!("/{name}")));
+                    self.policy.may_write(&file, &state.cwd, Last::Followed)?;
+                    remember(state, &file, None);
+                }
+                remember(state, target, None);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a name inside is a link to outside.
+    fn is_way_out(&self, text: &Text, state: &State<'tree>) -> bool {
+        let place = |last| self.policy.place(text, &state.cwd, last);
+        place(Last::Kept) == Place::Inside
+            && !matches!(place(Last::Followed), Place::Inside | Place::Border)
+    }
+
+    /// A link to outside would make outside look like inside.
+    fn link(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
+        let options = Options::read(words, "tS", &["--target-directory", "--suffix"]);
+        let into = options.values(&["-t", "--target-directory"]).next().cloned();
+        let mut positional = options.positional;
+        let name = match into {
+            Some(folder) => folder,
+            None if positional.len() > 1 => positional.pop().unwrap_or_else(Word::any),
+            None => Word::literal("."),
+        };
+        self.write(&name, state, Last::Kept)?;
+        let symbolic = options_has_s(words);
+        for text in positional.iter().flat_map(|word| &word.texts) {
+            // A relative link begins where it lies, which may be in a folder of that name or beside.
+            let mut ways = vec![text.clone()];
+            if symbolic && !text.prefix().starts_with('/') {
+                let [folder] = name.texts.as_slice() else {
+                    return Err(Denial::new("it cannot be told where the link would be"));
+                };
+                for up in ["", "/.."] {
+                    let mut way = folder.clone();
+                    way.push(Piece::Literal(format!("{up}/")));
+                    way.extend(text);
+                    ways.push(way);
+                }
+                ways.remove(0);
+            }
+            for way in ways {
+                let place = self.policy.place(&way, &state.cwd, Last::Followed);
+                if !matches!(place, Place::Inside | Place::Border) {
+                    let reason =
+                        format_args!("{text} is outside; copy it instead of making a link");
+                    return Err(Denial::new(reason));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn rsync(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
+        let options =
+            Options::read(words, "efBMT", &["--rsh", "--exclude", "--include", "--filter"]);
+        if options.has(&["-e", "--rsh", "--rsync-path", "-M", "--remote-option"]) {
+            return Err(Denial::new("other machines must not be reached"));
+        }
+        for text in options.positional.iter().flat_map(|word| &word.texts) {
+            if text.to_string().split('/').next().unwrap_or_default().contains(':') {
+                return Err(Denial::new("other machines must not be reached"));
+            }
+            if self.policy.is_above_secrets(text, &state.cwd) {
+                return Err(Denial::new(format_args!("{text} has secrets below it")));
+            }
+        }
+        if options.has(&["--remove-source-files"]) {
+            self.write_all(&options.positional, state)?;
+        }
+        for file in
+            options.values(&["--log-file", "--backup-dir", "--temp-dir", "-T", "--partial-dir"])
+        {
+            self.write(file, state, Last::Followed)?;
+        }
+        match options.positional.last() {
+            Some(target) => self.write(target, state, Last::Followed),
+            None => Ok(()),
+        }
+    }
+
+    fn mktemp(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
+        let options = Options::read(words, "p", &["--tmpdir", "--suffix"]);
+        let folder = options.values(&["-p", "--tmpdir"]).next();
+        match (folder, options.positional.first()) {
+            (Some(folder), _) => self.write(folder, state, Last::Followed),
+            (None, Some(template)) if !options.has(&["-t", "--tmpdir"]) => {
+                self.write(template, state, Last::Followed)
+            }
+            (None, _) => {
+                let place = self.policy.variables.get("TMPDIR").map_or("/tmp", String::as_str);
+                self.policy.may_write(&Text::literal(place), &Cwd::Unknown, Last::Followed)
+            }
+        }
+    }
+}
+
+fn options_has_s(words: &[Word]) -> bool {
+    Options::read(words, "tS", &["--target-directory"]).has(&["-s", "--symbolic"])
+}
+
+/// `chmod -x file`.
+fn is_negative_mode(base: &str, word: &Word) -> bool {
+    base == "chmod"
+        && word.as_literal().is_some_and(|it| {
+            it.strip_prefix('-')
+                .is_some_and(|it| !it.is_empty() && it.chars().all(|it| "rwxXst".contains(it)))
+        })
+}

@@ -1,0 +1,242 @@
+//! Python as a program: `-c`, `-m`, scripts, standard input.
+
+use super::{Options, content_of};
+use crate::place::{Last, Place};
+use crate::python::{self, Effect};
+use crate::shell::{State, Stdin, Walk};
+use crate::text::{Text, Word};
+use crate::{Denial, Judged};
+
+/// Programs that run a Python script with options of their own before it.
+pub(super) const RUNNERS: &[&str] = &[
+    "torchrun",
+    "accelerate",
+    "pytest",
+    "py.test",
+    "ipython",
+    "streamlit",
+    "deepspeed",
+    "coverage",
+];
+
+/// Options that say where something is written.
+const OUTPUTS: &[&str] = &["out", "output", "save", "dest", "target", "log", "export", "write"];
+
+pub(super) fn is_python(base: &str) -> bool {
+    let rest = base.strip_prefix("python").or_else(|| base.strip_prefix("pypy"));
+    rest.is_some_and(|rest| rest.chars().all(|it| it.is_ascii_digit() || it == '.'))
+}
+
+impl<'tree> Walk<'_, 'tree> {
+    pub(super) fn python(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
+        let mut index = 0;
+        while let Some(word) = words.get(index) {
+            let text = match word.texts.as_slice() {
+                [text] => text.clone(),
+                _ => return Err(unseen()),
+            };
+            let rest = words.get(index + 1..).unwrap_or_default();
+            match text.as_literal() {
+                None if text.prefix().starts_with('-') => return Err(unseen()),
+                Some("--check-hash-based-pycs") => index += 2,
+                Some("-V" | "--version" | "-h" | "--help") => return Ok(()),
+                Some("-") => {
+                    self.python_stdin(state)?;
+                    return self.python_words(rest, state);
+                }
+                Some(option) if option.starts_with('-') && !option.starts_with("--") => {
+                    // Letters may stand together; the first that takes a value ends them.
+                    let Some(at) = option.find(['c', 'm', 'W', 'X']) else {
+                        index += 1;
+                        continue;
+                    };
+                    let (letter, glued) = option.split_at(at).1.split_at(1);
+                    let (value, after) = match glued {
+                        "" => (rest.first().cloned(), rest.get(1..).unwrap_or_default()),
+                        glued => (Some(Word::literal(glued)), rest),
+                    };
+                    let Some(value) = value else { return Ok(()) };
+                    match letter {
+                        "c" => {
+                            let code = value.as_literal().ok_or_else(unseen)?;
+                            self.python_source(code, state)?;
+                            return self.python_words(after, state);
+                        }
+                        "m" => {
+                            let module = value.as_literal().ok_or_else(unseen)?;
+                            return self.python_module(module, after, state);
+                        }
+                        _ => index = words.len() - after.len(),
+                    }
+                }
+                Some(option) if option.starts_with("--") => index += 1,
+                Some(_) | None => return self.python_script(&text, rest, state),
+            }
+        }
+        self.python_stdin(state)
+    }
+
+    fn python_stdin(&mut self, state: &mut State<'tree>) -> Judged {
+        match state.stdin.clone() {
+            Stdin::Inherited => Ok(()),
+            // What a variable brings into a text for Python is a value far more often than code;
+            // the text is read with a name in its place.
+            Stdin::Text(text) => match text.as_literal() {
+                Some(code) => self.python_source(code, state),
+                None if text.has_any() => Err(unseen()),
+                None => self.python_source(&text.to_string().replace('…', "0"), state),
+            },
+            Stdin::Lines(_) | Stdin::Unknown => Err(unseen()),
+        }
+    }
+
+    fn python_script(&mut self, script: &Text, words: &[Word], state: &mut State<'tree>) -> Judged {
+        // A script that is not there, or that is not to be read, is left to Python.
+        if let Some(content) = content_of(script, state) {
+            self.python_source(&content, state)?;
+        } else if script.has_any() {
+            return Err(unseen());
+        }
+        self.python_words(words, state)
+    }
+
+    fn python_module(&mut self, module: &str, words: &[Word], state: &mut State<'tree>) -> Judged {
+        let options = Options::read(words, "o", &[]);
+        match module.split('.').next().unwrap_or_default() {
+            "pip" => return self.program("pip", words, state).map(|_| ()),
+            "venv" | "virtualenv" => {
+                for folder in &options.positional {
+                    self.write(folder, state, Last::Followed)?;
+                }
+                return Ok(());
+            }
+            "json" => {
+                if let Some(output) = options.positional.get(1) {
+                    self.write(output, state, Last::Followed)?;
+                }
+                return Ok(());
+            }
+            "zipfile" | "tarfile" | "compileall" | "gzip" | "shutil" | "base64" => {
+                return self.hand_over_all(words, state);
+            }
+            "http" | "twine" | "smtpd" | "ensurepip" | "webbrowser" | "pty" | "code" => {
+                return Err(Denial::new(format_args!("the module {module} is not allowed")));
+            }
+            _ => {}
+        }
+        for file in options.values(&["-o"]) {
+            self.write(file, state, Last::Followed)?;
+        }
+        self.python_words(words, state)
+    }
+
+    pub(super) fn python_runner(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
+        let script = words.iter().position(|word| {
+            word.as_literal()
+                .is_some_and(|it| it.split("::").next().is_some_and(|it| it.ends_with(".py")))
+        });
+        if let Some(script) = script.and_then(|at| words.get(at)).and_then(Word::as_literal) {
+            let file = script.split("::").next().unwrap_or_default();
+            if let Some(content) = content_of(&Text::literal(file), state) {
+                self.python_source(&content, state)?;
+            }
+        }
+        self.python_words(words, state)
+    }
+
+    /// What a script is given: it may read what is readable, and write inside.
+    pub(super) fn python_words(&self, words: &[Word], state: &State<'tree>) -> Judged {
+        let mut writes = false;
+        for word in words {
+            for text in &word.texts {
+                let prefix = text.prefix();
+                let (name, value) = match prefix.split_once('=') {
+                    Some((name, _)) if prefix.starts_with('-') => {
+                        (name, Some(text.without_prefix(name.len() + 1)))
+                    }
+                    _ if prefix.starts_with('-') => (prefix, None),
+                    _ => ("", Some(text.clone())),
+                };
+                let is_output = OUTPUTS.iter().any(|it| name.contains(it)) || name == "-o";
+                if let Some(value) = value {
+                    if is_output || writes {
+                        self.policy.may_write(&value, &state.cwd, Last::Followed)?;
+                    }
+                    self.may_be_named(&value, state)?;
+                    writes = false;
+                } else {
+                    writes = is_output;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges what a piece of Python says it will do.
+    pub(crate) fn python_source(&mut self, source: &str, state: &mut State<'tree>) -> Judged {
+        self.bounds.enter()?;
+        let in_python = |Denial(reason)| Denial(format!("in Python: {reason}"));
+        for effect in python::effects(source, self.policy.home())? {
+            match effect {
+                Effect::Writes(text) => {
+                    let place = self.policy.place(&text, &state.cwd, Last::Followed);
+                    if place == Place::Readable {
+                        let write = self.policy.may_write(&text, &state.cwd, Last::Followed);
+                        write.map_err(in_python)?;
+                    }
+                    self.may_be_named(&text, state).map_err(in_python)?;
+                }
+                Effect::Names(text) => {
+                    self.policy.may_read(&text, &state.cwd).map_err(in_python)?;
+                }
+                Effect::RunsShell(text) => {
+                    let code = text.as_literal().ok_or_else(unseen)?.to_owned();
+                    self.run_apart(&code, state)?;
+                }
+                Effect::Runs(words) => {
+                    let mut apart = state.clone();
+                    apart.functions.clear();
+                    let words = words.into_iter().map(Word::one).collect();
+                    self.call_program(words, &mut apart)?;
+                }
+                Effect::RunsPython(text) => {
+                    let code = text.as_literal().ok_or_else(unseen)?.to_owned();
+                    self.python_source(&code, state)?;
+                }
+            }
+        }
+        self.bounds.leave();
+        Ok(())
+    }
+
+    /// A path may be written if it is not known to lead outside.
+    fn may_be_named(&self, text: &Text, state: &State<'_>) -> Judged {
+        match self.policy.place(text, &state.cwd, Last::Followed) {
+            Place::Inside | Place::Device | Place::Border | Place::Readable => Ok(()),
+            Place::Unknown(_)
+                if !text.prefix().starts_with('/') && !text.prefix().starts_with("..") =>
+            {
+                Ok(())
+            }
+            Place::Unknown(so_far)
+                if matches!(
+                    self.policy.place(
+                        &Text::literal(so_far.to_string_lossy()),
+                        &state.cwd,
+                        Last::Followed
+                    ),
+                    Place::Inside | Place::Border | Place::Readable
+                ) =>
+            {
+                Ok(())
+            }
+            Place::Unknown(_) | Place::Outside(_) | Place::Secret(_) => {
+                self.policy.may_write(text, &state.cwd, Last::Followed)
+            }
+        }
+    }
+}
+
+fn unseen() -> Denial {
+    Denial::new("what it would run cannot be seen beforehand")
+}

@@ -1,0 +1,143 @@
+//! Shells in shells, and files that are run.
+
+use super::{Options, content_of, pythons};
+use crate::shell::{Flow, State, Stdin, Walk, run_source};
+use crate::text::{Text, Word};
+use crate::{Denial, Judged};
+
+impl<'tree> Walk<'_, 'tree> {
+    /// Runs a source in a shell of its own.
+    pub(crate) fn run_apart(&mut self, source: &str, state: &State<'tree>) -> Judged {
+        run_source(self.policy, source, &mut state.clone(), self.bounds)
+    }
+
+    pub(super) fn eval(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged<Flow<'tree>> {
+        let literals: Option<Vec<&str>> = words.iter().map(Word::as_literal).collect();
+        let source = literals.ok_or_else(unseen)?.join(" ");
+        run_source(self.policy, &source, state, self.bounds)?;
+        Ok(Flow::PLAIN)
+    }
+
+    pub(super) fn source_file(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
+        let Some([text]) = words.first().map(|word| word.texts.as_slice()) else {
+            return Err(unseen());
+        };
+        // Environments are activated by scripts of their makers, which set variables.
+        if text.to_string().ends_with("bin/activate") && !self.is_inside(&text.to_string(), state) {
+            return Ok(());
+        }
+        let source = content_of(text, state).ok_or_else(|| unreadable(text))?;
+        run_source(self.policy, &source, state, self.bounds)
+    }
+
+    pub(super) fn trap(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
+        match Options::read(words, "", &[]).positional.first() {
+            None => Ok(()),
+            Some(code) => match code.as_literal() {
+                Some(source) => self.run_apart(source, state),
+                None => Err(unseen()),
+            },
+        }
+    }
+
+    pub(super) fn shell(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
+        let mut inner = state.clone();
+        let mut rest = words.iter();
+        let (mut is_code, mut is_stdin) = (false, false);
+        let mut first = None;
+        // Options end at the first word that is none.
+        while let Some(word) = rest.next() {
+            let text = word.as_literal().ok_or_else(unseen)?;
+            match text.strip_prefix(['-', '+']) {
+                Some("-init-file" | "-rcfile") => return Err(unseen()),
+                Some("" | "-") => {
+                    first = rest.next();
+                    break;
+                }
+                Some(long) if long.starts_with('-') => {}
+                Some(letters) => {
+                    is_code |= letters.contains('c');
+                    is_stdin |= letters.contains('s');
+                    if letters.ends_with(['o', 'O']) {
+                        rest.next();
+                    }
+                }
+                None => {
+                    first = Some(word);
+                    break;
+                }
+            }
+        }
+        let source = match first {
+            Some(code) if is_code => {
+                rest.next();
+                code.as_literal().ok_or_else(unseen)?.to_owned()
+            }
+            None if is_code => return Ok(()),
+            Some(script) if !is_stdin => {
+                let [text] = script.texts.as_slice() else { return Err(unseen()) };
+                content_of(text, state).ok_or_else(|| unreadable(text))?
+            }
+            Some(_) | None => match &state.stdin {
+                Stdin::Inherited => return Ok(()),
+                Stdin::Text(text) => text.as_literal().ok_or_else(unseen)?.to_owned(),
+                Stdin::Lines(_) | Stdin::Unknown => return Err(unseen()),
+            },
+        };
+        inner.parameters = Some(rest.cloned().collect());
+        run_source(self.policy, &source, &mut inner, self.bounds)
+    }
+
+    /// A file of the working directory is run by its name.
+    pub(super) fn execute_file(
+        &mut self,
+        name: &str,
+        words: &[Word],
+        state: &mut State<'tree>,
+    ) -> Judged {
+        let file = Text::literal(name);
+        let Some(content) = content_of(&file, state) else {
+            return match &state.cwd {
+                crate::place::Cwd::Among(places)
+                    if places.iter().all(|place| {
+                        let path = crate::place::tidy(&place.join(name));
+                        path.is_file() && !state.written.contains_key(&path)
+                    }) =>
+                {
+                    self.hand_over_all(words, state)
+                }
+                crate::place::Cwd::Among(_) | crate::place::Cwd::Unknown => Err(unreadable(&file)),
+            };
+        };
+        let first = content.lines().next().unwrap_or_default();
+        let program = first.strip_prefix("#!").map(|line| {
+            let mut words = line.split(['/', ' ']).filter(|word| !word.is_empty());
+            words.rfind(|word| !word.starts_with('-')).unwrap_or_default().to_owned()
+        });
+        match program.as_deref() {
+            Some(python) if pythons::is_python(python) => {
+                self.python_source(&content, state)?;
+                self.python_words(words, state)
+            }
+            None | Some("sh" | "bash" | "dash" | "zsh" | "ksh") => {
+                let mut inner = state.clone();
+                inner.parameters = Some(words.to_vec());
+                run_source(self.policy, &content, &mut inner, self.bounds)
+            }
+            Some(other) => {
+                let reason = format_args!("{name} is run by {other}, which cannot be looked into");
+                Err(Denial::new(reason))
+            }
+        }
+    }
+}
+
+fn unseen() -> Denial {
+    Denial::new("what it would run cannot be seen beforehand")
+}
+
+fn unreadable(text: &Text) -> Denial {
+    Denial::new(format_args!(
+        "{text} cannot be looked into beforehand; write it first, and run it in a command of its own"
+    ))
+}

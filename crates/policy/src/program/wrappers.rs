@@ -1,0 +1,214 @@
+//! Programs that run another one, named in their own words.
+
+use super::Options;
+use crate::place::Last;
+use crate::shell::{Flow, State, Stdin, Walk};
+use crate::text::{Count, Piece, Text, Word};
+use crate::{Denial, Judged};
+
+impl<'tree> Walk<'_, 'tree> {
+    /// `nohup`, `timeout`, `env` and their like.
+    pub(super) fn wrapped(
+        &mut self,
+        base: &str,
+        words: &[Word],
+        state: &mut State<'tree>,
+    ) -> Judged<Flow<'tree>> {
+        let (short, long, before): (&str, &[&str], usize) = match base {
+            "exec" => ("a", &[], 0),
+            "nice" => ("n", &["--adjustment"], 0),
+            "ionice" => ("cnp", &["--class", "--classdata"], 0),
+            "timeout" => ("sk", &["--signal", "--kill-after"], 1),
+            "time" => ("fo", &["--format", "--output"], 0),
+            "stdbuf" => ("ioe", &["--input", "--output", "--error"], 0),
+            "taskset" => ("", &[], 1),
+            "numactl" => ("NmCpiP", &["--cpunodebind", "--membind", "--physcpubind"], 0),
+            "env" => ("uCS", &["--unset", "--chdir", "--split-string"], 0),
+            _ => ("", &[], 0),
+        };
+        let mut index = 0;
+        let mut inner = state.clone();
+        while let Some(word) = words.get(index) {
+            let text = word.texts.first().map(Text::to_string).unwrap_or_default();
+            if text == "--" {
+                index += 1;
+                break;
+            }
+            if let (true, Some((name, value))) =
+                (base == "env" && !text.starts_with('-'), text.split_once('='))
+            {
+                self.check_variable_named(name, value)?;
+                index += 1;
+                continue;
+            }
+            if !text.starts_with('-') || (text.len() < 2 && base != "env") {
+                break;
+            }
+            let takes_next = match text.strip_prefix("--") {
+                Some(_) => long.contains(&text.as_str()),
+                None => text.len() == 2 && text.chars().nth(1).is_some_and(|it| short.contains(it)),
+            };
+            let options = Options::read(words.get(index..).unwrap_or_default(), short, long);
+            if base == "command" && options.has(&["-v", "-V"]) {
+                return Ok(Flow::PLAIN);
+            }
+            if base == "env"
+                && (text.starts_with("-C")
+                    || text.starts_with("--chdir")
+                    || text.starts_with("-S")
+                    || text.starts_with("--split"))
+            {
+                return Err(Denial::new(format_args!("{text} is not allowed here; use cd")));
+            }
+            if base == "time" && (text.starts_with("-o") || text.starts_with("--output")) {
+                for file in options.values(&["-o", "--output"]) {
+                    self.write(file, state, Last::Followed)?;
+                }
+            }
+            index += if takes_next { 2 } else { 1 };
+        }
+        index += before;
+        let rest = words.get(index..).unwrap_or_default().to_vec();
+        if rest.is_empty() {
+            return Ok(Flow::PLAIN);
+        }
+        if base == "nohup" {
+            self.write_here(state)?;
+        }
+        // Builtins act on this shell; everything else gets a process of its own.
+        if matches!(base, "command" | "builtin" | "time") {
+            return self.call_program(rest, state);
+        }
+        self.call_program(rest, &mut inner)?;
+        Ok(Flow { success: None, ends: base == "exec" })
+    }
+
+    /// Calls a program even if a function has its name.
+    pub(super) fn call_program(
+        &mut self,
+        words: Vec<Word>,
+        state: &mut State<'tree>,
+    ) -> Judged<Flow<'tree>> {
+        self.call(words, state)
+    }
+
+    /// `xargs program`: more words come from what is read.
+    pub(super) fn xargs(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
+        let long = ["--max-args", "--max-procs", "--max-chars", "--delimiter", "--arg-file"];
+        let (mut index, mut replaced, mut from_file) = (0, None, false);
+        while let Some(word) = words.get(index) {
+            let Some(text) = word.as_literal().filter(|it| it.starts_with('-')) else { break };
+            let takes_next = match text.strip_prefix("--") {
+                Some(_) => long.contains(&text),
+                None => text.len() == 2 && text.ends_with(['I', 'n', 'd', 'P', 'L', 's', 'E', 'a']),
+            };
+            from_file |= text.starts_with("-a") || text.starts_with("--arg-file");
+            let mark = ["-I", "-i", "--replace="].iter().find_map(|it| text.strip_prefix(it));
+            match mark {
+                Some("") if takes_next => replaced = words.get(index + 1).cloned(),
+                Some("") => replaced = Some(Word::literal("{}")),
+                Some(mark) => replaced = Some(Word::literal(mark)),
+                None if text == "--replace" => replaced = Some(Word::literal("{}")),
+                None => {}
+            }
+            index += if takes_next { 2 } else { 1 };
+        }
+        let lines = match &state.stdin {
+            Stdin::Lines(texts) if !from_file => Word::among(texts.clone(), Count::Several),
+            Stdin::Inherited | Stdin::Text(_) | Stdin::Lines(_) | Stdin::Unknown => {
+                Word { count: Count::Several, ..Word::any() }
+            }
+        };
+        let own = words.get(index..).unwrap_or_default();
+        let called = match replaced.as_ref().and_then(Word::as_literal) {
+            Some(mark) => own.iter().map(|word| put_in(word, mark, &lines)).collect(),
+            None => own.iter().cloned().chain([lines]).collect(),
+        };
+        let mut inner = state.clone();
+        inner.stdin = Stdin::Inherited;
+        self.call_program(called, &mut inner)?;
+        Ok(())
+    }
+
+    pub(super) fn find(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
+        if words.iter().any(|word| word.as_literal() == Some("-files0-from")) {
+            return Err(Denial::new("it cannot be told where it begins"));
+        }
+        let Stdin::Lines(found) = found(words) else {
+            return Err(Denial::new("its words could not be understood"));
+        };
+        let follows = words.iter().any(|word| word.as_literal() == Some("-L"));
+        let found = if follows { Word::any() } else { Word::among(found, Count::One) };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match word.as_literal().unwrap_or_default() {
+                "-delete" => self.write(&found, state, Last::Kept)?,
+                "-fprint" | "-fprint0" | "-fprintf" | "-fls" => {
+                    if let Some(file) = words.next() {
+                        self.write(file, state, Last::Followed)?;
+                    }
+                }
+                "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                    let mut inner = Vec::new();
+                    let mut after_mark = false;
+                    for word in words.by_ref() {
+                        let literal = word.as_literal();
+                        if literal == Some(";") || (literal == Some("+") && after_mark) {
+                            break;
+                        }
+                        after_mark = literal == Some("{}");
+                        inner.push(put_in(word, "{}", &found));
+                    }
+                    self.call_program(inner, &mut state.clone())?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What `find` would print.
+pub(super) fn found(words: &[Word]) -> Stdin {
+    let is_option = |word: &&Word| {
+        word.as_literal().is_some_and(|it| ["-H", "-L", "-P"].contains(&it) || it.starts_with("-O"))
+    };
+    let begins = |text: &Text| text.prefix().starts_with(['-', '(', '!']);
+    let mut starts: Vec<Text> = words
+        .iter()
+        .skip_while(is_option)
+        .take_while(|word| !word.texts.iter().any(begins))
+        .flat_map(|word| word.texts.clone())
+        .collect();
+    if starts.is_empty() {
+        starts.push(Text::literal("."));
+    }
+    let below = starts.iter().map(|start| {
+        let mut below = start.clone();
+        below.push(Piece::Literal("/".to_owned()));
+        below.push(Piece::Beneath);
+        below
+    });
+    Stdin::Lines(below.collect())
+}
+
+/// A word with every mark replaced.
+fn put_in(word: &Word, mark: &str, value: &Word) -> Word {
+    match word.as_literal() {
+        Some(literal) if literal == mark => value.clone(),
+        Some(literal) => match literal.split_once(mark) {
+            Some((before, after)) if !after.contains(mark) => Word::among(
+                value.texts.iter().map(|text| {
+                    let mut whole = Text::literal(before);
+                    whole.extend(text);
+                    whole.push(Piece::Literal(after.to_owned()));
+                    whole
+                }),
+                value.count,
+            ),
+            Some(_) => Word::any(),
+            None => word.clone(),
+        },
+        None => word.clone(),
+    }
+}

@@ -1,0 +1,493 @@
+//! A walk through a command line in the order in which it would run.
+//!
+//! The grammar tells statements apart; words are read from the source itself (`word`), because the
+//! grammar cuts some of them in two. At the end the walk looks back at the whole tree: a command or
+//! a redirection that it did not come by is denied, so that a gap in the walk is never a hole.
+
+mod control;
+mod redirect;
+mod state;
+mod variables;
+mod word;
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
+
+pub(crate) use redirect::remember;
+pub(crate) use state::{Flow, State, Stdin};
+pub(crate) use word::folder_of;
+
+use crate::place::Cwd;
+use crate::text::{Count, Text, Word};
+use crate::{Denial, Judged, Policy};
+
+/// Longer sources are not read.
+const MAX_SOURCE: usize = 256 << 10;
+/// Deeper nesting of shells in shells, or of functions, is not followed.
+const MAX_DEPTH: u32 = 12;
+/// More words of one command are not looked at.
+const MAX_WORDS: usize = 1000;
+/// How long the parser may take. Commands take microseconds; some made to be slow take minutes.
+const PARSE_TIME: Duration = Duration::from_secs(2);
+/// How deep the walk may recurse, over all sources: deeper trees would use up the stack.
+const MAX_LEVEL: u32 = 150;
+/// More statements than this are not followed.
+const MAX_STEPS: u32 = 20_000;
+
+/// Judges a command line.
+pub(crate) fn judge(policy: &Policy, source: &str, cwd: Cwd) -> Judged {
+    let mut bounds = Bounds { depth: 0, level: 0, steps: 0 };
+    run_source(policy, source, &mut State::new(cwd), &mut bounds)
+}
+
+/// How far the walk has gone, over all sources.
+#[derive(Debug)]
+pub(crate) struct Bounds {
+    depth: u32,
+    level: u32,
+    steps: u32,
+}
+
+impl Bounds {
+    pub(crate) fn enter(&mut self) -> Judged {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(Denial::new("it is too deeply nested to be understood, or calls itself"));
+        }
+        Ok(())
+    }
+
+    fn descend(&mut self) -> Judged {
+        self.level += 1;
+        self.steps += 1;
+        if self.level > MAX_LEVEL || self.steps > MAX_STEPS {
+            return Err(Denial::new(
+                "the command is too long or too deeply nested to be understood",
+            ));
+        }
+        Ok(())
+    }
+
+    fn ascend(&mut self) {
+        self.level = self.level.saturating_sub(1);
+    }
+
+    pub(crate) fn leave(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+}
+
+/// One source and what has been seen of it.
+pub(crate) struct Walk<'a, 'tree> {
+    pub(crate) policy: &'a Policy,
+    pub(crate) source: &'tree str,
+    pub(crate) bounds: &'a mut Bounds,
+    seen: BTreeSet<usize>,
+    called: BTreeSet<usize>,
+}
+
+/// Runs a source from a state; what it changes is in the state afterwards.
+pub(crate) fn run_source(
+    policy: &Policy,
+    source: &str,
+    state: &mut State<'_>,
+    bounds: &mut Bounds,
+) -> Judged {
+    bounds.enter()?;
+    if source.len() > MAX_SOURCE {
+        return Err(Denial::new("the command is too long to be understood"));
+    }
+    let tree = parse(source)?;
+    let mut inner = state.for_other_source();
+    let mut walk = Walk { policy, source, bounds, seen: BTreeSet::new(), called: BTreeSet::new() };
+    walk.run(tree.root_node(), &mut inner)?;
+    walk.check_uncalled(tree.root_node(), &inner)?;
+    walk.check_unseen(tree.root_node())?;
+    walk.bounds.leave();
+    state.take_over(inner);
+    Ok(())
+}
+
+fn parse(source: &str) -> Judged<Tree> {
+    let unreadable = || Denial::new("the command cannot be read as a shell command");
+    let mut parser = Parser::new();
+    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).map_err(|_| unreadable())?;
+    // The grammar's scanner looks characters up in tables of the C library, and crashes beyond their
+    // ends. To a shell all of those are just letters of a word, so it is shown others of equal length.
+    let ascii: Vec<u8> = source.bytes().map(|it| if it.is_ascii() { it } else { b'%' }).collect();
+    let deadline = Instant::now() + PARSE_TIME;
+    let mut progress = |_: &ParseState| {
+        if Instant::now() < deadline { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let options = ParseOptions::new().progress_callback(&mut progress);
+    let mut input = |offset: usize, _| ascii.get(offset..).unwrap_or_default();
+    let tree = parser.parse_with_options(&mut input, None, Some(options)).ok_or_else(unreadable)?;
+    if tree.root_node().has_error() { Err(unreadable()) } else { Ok(tree) }
+}
+
+impl<'tree> Walk<'_, 'tree> {
+    pub(crate) fn text(&self, node: Node<'tree>) -> &'tree str {
+        self.source.get(node.byte_range()).unwrap_or_default()
+    }
+
+    /// Runs a statement.
+    pub(crate) fn run(
+        &mut self,
+        node: Node<'tree>,
+        state: &mut State<'tree>,
+    ) -> Judged<Flow<'tree>> {
+        self.bounds.descend()?;
+        let flow = self.run_kind(node, state)?;
+        self.bounds.ascend();
+        Ok(flow)
+    }
+
+    fn run_kind(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
+        self.seen.insert(node.id());
+        match node.kind() {
+            "program" | "compound_statement" | "do_group" | "else_clause" | "then_clause" => {
+                self.run_each(node, state)
+            }
+            "comment" | "heredoc_body" | "heredoc_end" | "heredoc_start" => Ok(Flow::PLAIN),
+            "list" => self.list(node, state),
+            "pipeline" => self.pipeline(node, state),
+            "command" => self.command(node, state, Vec::new()),
+            "redirected_statement" => self.redirected(node, state, Vec::new()),
+            "subshell" => {
+                self.run_each(node, &mut state.clone())?;
+                Ok(Flow::PLAIN)
+            }
+            "negated_command" => {
+                self.run_each(node, state)?;
+                Ok(Flow::PLAIN)
+            }
+            "variable_assignment" => {
+                self.assign(node, state)?;
+                Ok(Flow::PLAIN)
+            }
+            "variable_assignments" => {
+                for child in named_children(node) {
+                    self.run(child, state)?;
+                }
+                Ok(Flow::PLAIN)
+            }
+            "declaration_command" | "unset_command" => self.declaration(node, state),
+            "if_statement" => self.branches(node, state),
+            "case_statement" => self.cases(node, state),
+            "while_statement" | "for_statement" | "c_style_for_statement" => {
+                self.repeated(node, state)
+            }
+            "function_definition" => self.definition(node, state),
+            // To a single bracket, `>` is a redirection, whatever the grammar says.
+            "test_command"
+                if !self.text(node).starts_with("[[") && self.text(node).contains('>') =>
+            {
+                Err(Denial::new("`>` in brackets writes a file; use -gt or [[ ]]"))
+            }
+            _ => {
+                self.substitutions(node, state)?;
+                Ok(Flow::PLAIN)
+            }
+        }
+    }
+
+    fn run_each(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
+        let mut flow = Flow::PLAIN;
+        let children: Vec<_> = node.children(&mut node.walk()).collect();
+        for (index, &child) in children.iter().enumerate().filter(|(_, it)| it.is_named()) {
+            // What runs in the background changes nothing here.
+            if children.get(index + 1).is_some_and(|it| it.kind() == "&") {
+                let mut apart = state.clone();
+                self.run(child, &mut apart)?;
+                state.written.extend(apart.written);
+                state.removes |= apart.removes;
+                flow = Flow::PLAIN;
+            } else {
+                flow = self.run(child, state)?;
+            }
+        }
+        Ok(flow)
+    }
+
+    /// `a && b`, `a || b`.
+    fn list(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
+        let named = named_children(node);
+        let (Some(&left), Some(&right)) = (named.first(), named.last()) else {
+            return Ok(Flow::PLAIN);
+        };
+        let before = state.cwd.clone();
+        let first = self.run(left, state)?;
+        let and = node.children(&mut node.walk()).any(|child| child.kind() == "&&");
+        let rest = |walk: &mut Self, state: &mut State<'tree>| walk.run(right, state);
+        self.join(and, before, first, state, rest)
+    }
+
+    /// Goes on after the left side of `&&` or `||`.
+    fn join(
+        &mut self,
+        and: bool,
+        before: Cwd,
+        first: Flow<'tree>,
+        state: &mut State<'tree>,
+        rest: impl FnOnce(&mut Self, &mut State<'tree>) -> Judged<Flow<'tree>>,
+    ) -> Judged<Flow<'tree>> {
+        let succeeded = first.success.as_deref().unwrap_or(state).clone();
+        if and {
+            let mut taken = succeeded;
+            let second = rest(self, &mut taken)?;
+            let success = second.success.unwrap_or_else(|| Box::new(taken.clone()));
+            // What comes after may follow a failure of the left side, too.
+            *state = state.clone().or(taken);
+            return Ok(Flow { success: Some(success), ends: first.ends });
+        }
+        let mut taken = state.clone();
+        if first.success.is_some() {
+            taken.cwd = taken.cwd.or(&before);
+        }
+        let second = rest(self, &mut taken)?;
+        // `cd there || exit`: what comes after is there.
+        *state = if second.ends { succeeded } else { state.clone().or(succeeded).or(taken) };
+        Ok(Flow { success: None, ends: first.ends })
+    }
+
+    fn pipeline(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
+        let mut stdin = state.stdin.clone();
+        for child in named_children(node) {
+            let mut own = state.clone();
+            own.stdin = stdin;
+            self.run(child, &mut own)?;
+            stdin = self.output(child, &mut own);
+            state.written.extend(own.written);
+        }
+        Ok(Flow::PLAIN)
+    }
+
+    /// What a statement would print, where that can be told without running it.
+    fn output(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Stdin {
+        if node.kind() != "command" {
+            return Stdin::Unknown;
+        }
+        match self.words_of(node, &mut state.clone()) {
+            Ok((words, _)) => self.printed(&words, state),
+            Err(_) => Stdin::Unknown,
+        }
+    }
+
+    /// A simple command. Words that the grammar put into a redirection come in `more`.
+    fn command(
+        &mut self,
+        node: Node<'tree>,
+        state: &mut State<'tree>,
+        more: Vec<Word>,
+    ) -> Judged<Flow<'tree>> {
+        let stdin = state.stdin.clone();
+        let (mut words, redirected) = self.words_of(node, state)?;
+        words.extend(more);
+        if let Some(redirected) = redirected {
+            state.stdin = redirected;
+        }
+        let flow = self.call(words, state);
+        state.stdin = stdin;
+        flow
+    }
+
+    /// The words of a simple command, and what it reads if it says so.
+    fn words_of(
+        &mut self,
+        node: Node<'tree>,
+        state: &mut State<'tree>,
+    ) -> Judged<(Vec<Word>, Option<Stdin>)> {
+        let mut ranges: Vec<(usize, usize)> = Vec::new();
+        let mut stdin = None;
+        let mut more = Vec::new();
+        for child in node.children(&mut node.walk()) {
+            match child.kind() {
+                "variable_assignment" if ranges.is_empty() => {
+                    self.seen.insert(child.id());
+                    self.check_variable(child)?;
+                    self.value_of(child, state)?;
+                }
+                "file_redirect" | "heredoc_redirect" | "herestring_redirect" => {
+                    let redirected = self.redirection(child, state)?;
+                    more.extend(redirected.words);
+                    stdin = redirected.stdin.or(stdin);
+                }
+                _ => match ranges.last_mut() {
+                    Some((_, end)) if *end == child.start_byte() => *end = child.end_byte(),
+                    _ => ranges.push((child.start_byte(), child.end_byte())),
+                },
+            }
+        }
+        let mut words = Vec::new();
+        for (start, end) in ranges {
+            words.extend(self.words(start, end, node, state)?);
+        }
+        words.extend(more);
+        Ok((words, stdin))
+    }
+
+    /// Calls what the first word names: a function, or a program.
+    pub(crate) fn call(
+        &mut self,
+        words: Vec<Word>,
+        state: &mut State<'tree>,
+    ) -> Judged<Flow<'tree>> {
+        if let Some(alternatives) = told_apart(&words) {
+            for words in alternatives {
+                self.call(words, &mut state.clone())?;
+            }
+            state.removes = true;
+            return Ok(Flow::PLAIN);
+        }
+        if words.len() > MAX_WORDS {
+            return Err(Denial::new("there are too many words to be understood"));
+        }
+        for word in &words {
+            check_subscripts(word)?;
+        }
+        let Some((name, arguments)) = words.split_first() else { return Ok(Flow::PLAIN) };
+        let unknown = || Denial::new("it cannot be told which program would be run");
+        if name.count == Count::Several {
+            return Err(unknown());
+        }
+        let mut flow = Flow::PLAIN;
+        for text in &name.texts {
+            let Some(name) = text.as_literal() else { return Err(unknown()) };
+            flow = match state.functions.get(name).copied() {
+                // A variable without a value is no word at all.
+                _ if name.is_empty() => self.call(arguments.to_vec(), state)?,
+                Some(body) => self.call_function(body, arguments, state)?,
+                None => self.program(name, arguments, state)?,
+            };
+        }
+        Ok(if name.texts.len() == 1 { flow } else { Flow::PLAIN })
+    }
+
+    fn call_function(
+        &mut self,
+        body: Node<'tree>,
+        arguments: &[Word],
+        state: &mut State<'tree>,
+    ) -> Judged<Flow<'tree>> {
+        self.called.insert(body.id());
+        self.bounds.enter()?;
+        let outer = state.parameters.replace(arguments.to_vec());
+        self.run(body, state)?;
+        state.parameters = outer;
+        self.bounds.leave();
+        Ok(Flow::PLAIN)
+    }
+
+    fn definition(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
+        if let (Some(name), Some(body)) =
+            (node.child_by_field_name("name"), node.child_by_field_name("body"))
+        {
+            state.functions.insert(self.text(name).to_owned(), body);
+        }
+        for child in named_children(node) {
+            if child.kind() == "file_redirect" {
+                self.redirection(child, state)?;
+            }
+        }
+        Ok(Flow::PLAIN)
+    }
+
+    /// Runs the commands inside words and expressions; what they change stays with them.
+    pub(crate) fn substitutions(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged {
+        self.bounds.descend()?;
+        let inside = ["command_substitution", "process_substitution"];
+        if inside.contains(&node.kind()) {
+            self.seen.insert(node.id());
+            let mut own = state.clone();
+            for child in named_children(node) {
+                if child.kind() == "file_redirect" {
+                    self.redirection(child, &mut own)?;
+                } else {
+                    self.run(child, &mut own)?;
+                }
+            }
+            state.written.extend(own.written);
+        } else {
+            for child in named_children(node) {
+                self.substitutions(child, state)?;
+            }
+        }
+        self.bounds.ascend();
+        Ok(())
+    }
+
+    /// Functions that nothing called might still be, by a trap or another shell.
+    fn check_uncalled(&mut self, root: Node<'tree>, state: &State<'tree>) -> Judged {
+        for node in descendants(root) {
+            if node.kind() == "function_definition"
+                && self.seen.contains(&node.id())
+                && let Some(body) = node.child_by_field_name("body")
+                && !self.called.contains(&body.id())
+            {
+                self.run(body, &mut State { parameters: None, ..state.clone() })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_unseen(&self, root: Node<'tree>) -> Judged {
+        let effects =
+            ["command", "file_redirect", "declaration_command", "variable_assignment", "pipeline"];
+        let unseen = descendants(root)
+            .into_iter()
+            .find(|node| effects.contains(&node.kind()) && !self.seen.contains(&node.id()));
+        match unseen {
+            Some(node) => {
+                let part = self.text(node);
+                Err(Denial::new(format_args!("the part `{part}` could not be understood")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// A word that is an option or is not makes different commands; each is looked at by itself.
+fn told_apart(words: &[Word]) -> Option<Vec<Vec<Word>>> {
+    let index = words.iter().skip(1).position(|word| {
+        word.texts.len() > 1 && word.texts.iter().any(|text| text.prefix().starts_with('-'))
+    })?;
+    let texts = words.get(index + 1)?.texts.clone();
+    let alternatives = texts.into_iter().map(|text| {
+        let mut words = words.to_vec();
+        if let Some(word) = words.get_mut(index + 1) {
+            *word = Word::one(text);
+        }
+        words
+    });
+    Some(alternatives.collect())
+}
+
+/// The shell runs what stands in the subscript of a name, even if it is quoted.
+fn check_subscripts(word: &Word) -> Judged {
+    let runs = |text: &Text| {
+        let text = text.to_string();
+        text.contains("[$(") || text.contains("[`")
+    };
+    if word.texts.iter().any(runs) {
+        return Err(Denial::new("commands in subscripts are not allowed"));
+    }
+    Ok(())
+}
+
+pub(crate) fn named_children(node: Node<'_>) -> Vec<Node<'_>> {
+    node.named_children(&mut node.walk()).collect()
+}
+
+/// A node and all below it.
+fn descendants(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut all = vec![node];
+    let mut next = 0;
+    while let Some(&node) = all.get(next) {
+        all.extend(named_children(node));
+        next += 1;
+    }
+    all
+}

@@ -1,0 +1,153 @@
+//! Ways that may or may not be taken, and loops.
+
+use std::collections::BTreeSet;
+
+use tree_sitter::Node;
+
+use super::{Flow, State, Walk, descendants, named_children};
+use crate::Judged;
+use crate::place::Cwd;
+use crate::text::{Count, Word};
+
+impl<'tree> Walk<'_, 'tree> {
+    pub(super) fn branches(
+        &mut self,
+        node: Node<'tree>,
+        state: &mut State<'tree>,
+    ) -> Judged<Flow<'tree>> {
+        // The condition stands before `then`; each later part is a branch that may be taken.
+        let mut before_then = true;
+        let mut condition = Flow::PLAIN;
+        let mut taken = state.clone();
+        let mut otherwise = None;
+        for child in node.children(&mut node.walk()) {
+            match child.kind() {
+                "then" => {
+                    before_then = false;
+                    otherwise = Some(state.clone());
+                    taken = state.clone();
+                    if let Some(succeeded) = condition.success.take() {
+                        taken = *succeeded;
+                    }
+                }
+                "elif_clause" | "else_clause" => {
+                    let mut other = otherwise.clone().unwrap_or_else(|| state.clone());
+                    self.seen.insert(child.id());
+                    self.run_each(child, &mut other)?;
+                    otherwise = Some(otherwise.unwrap_or_else(|| state.clone()).or(other));
+                }
+                _ if !child.is_named() => {}
+                _ if before_then => condition = self.run(child, state)?,
+                _ => {
+                    self.run(child, &mut taken)?;
+                }
+            }
+        }
+        *state = otherwise.unwrap_or_else(|| state.clone()).or(taken);
+        Ok(Flow::PLAIN)
+    }
+
+    pub(super) fn cases(
+        &mut self,
+        node: Node<'tree>,
+        state: &mut State<'tree>,
+    ) -> Judged<Flow<'tree>> {
+        let mut after = state.clone();
+        for child in named_children(node) {
+            if child.kind() == "case_item" {
+                self.seen.insert(child.id());
+                let mut taken = state.clone();
+                for part in named_children(child) {
+                    self.run(part, &mut taken)?;
+                }
+                after = after.or(taken);
+            } else {
+                self.substitutions(child, state)?;
+            }
+        }
+        *state = after;
+        Ok(Flow::PLAIN)
+    }
+
+    pub(super) fn repeated(
+        &mut self,
+        node: Node<'tree>,
+        state: &mut State<'tree>,
+    ) -> Judged<Flow<'tree>> {
+        // A later round begins with what an earlier one assigned.
+        for name in self.assigned_below(node) {
+            state.variables.insert(name, Word::any());
+        }
+        if node.kind() == "for_statement"
+            && let Some(variable) = node.child_by_field_name("variable")
+        {
+            let values = self.values_of_loop(node, state)?;
+            state.variables.insert(self.text(variable).to_owned(), values);
+        }
+        let before = state.clone();
+        for round in 0..3 {
+            let start = state.clone();
+            for child in named_children(node) {
+                if matches!(child.kind(), "variable_name" | "word" | "string" | "concatenation") {
+                    self.substitutions(child, state)?;
+                } else {
+                    self.run(child, state)?;
+                }
+            }
+            *state = state.clone().or(before.clone());
+            if state.cwd == start.cwd {
+                break;
+            }
+            if round == 1 {
+                state.cwd = Cwd::Unknown;
+            }
+        }
+        Ok(Flow::PLAIN)
+    }
+
+    fn values_of_loop(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Word> {
+        let mut cursor = node.walk();
+        let values: Vec<_> = node.children_by_field_name("value", &mut cursor).collect();
+        let mut ranges: Vec<(usize, usize)> = Vec::new();
+        for value in values {
+            match ranges.last_mut() {
+                Some((_, end)) if *end == value.start_byte() => *end = value.end_byte(),
+                _ => ranges.push((value.start_byte(), value.end_byte())),
+            }
+        }
+        let mut texts = Vec::new();
+        for (start, end) in ranges {
+            for word in self.words(start, end, node, state)? {
+                texts.extend(word.texts);
+            }
+        }
+        Ok(Word::among(texts, Count::One))
+    }
+
+    /// Names that are given a value anywhere below a node.
+    fn assigned_below(&self, node: Node<'tree>) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        for below in descendants(node) {
+            match below.kind() {
+                "variable_assignment" => {
+                    names.extend(
+                        below.child_by_field_name("name").map(|it| self.text(it).to_owned()),
+                    );
+                }
+                "command" => {
+                    let words: Vec<_> = self.text(below).split_whitespace().collect();
+                    if matches!(words.first(), Some(&("read" | "mapfile" | "readarray" | "printf")))
+                    {
+                        names.extend(words.iter().skip(1).map(|&word| word.to_owned()));
+                    }
+                }
+                "variable_name" => {
+                    let of_a_loop = below.parent().is_some_and(|it| it.kind() == "for_statement");
+                    names.extend(of_a_loop.then(|| self.text(below).to_owned()));
+                }
+                _ => {}
+            }
+        }
+        names
+    }
+}

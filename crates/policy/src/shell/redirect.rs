@@ -1,0 +1,264 @@
+//! Redirections: what is written to, and what is read.
+
+use tree_sitter::Node;
+
+use super::{Flow, State, Stdin, Walk, named_children};
+use crate::place::{Cwd, Last, tidy};
+use crate::text::{Text, Word};
+use crate::{Denial, Judged};
+
+/// What a redirection means for its command.
+#[derive(Debug, Default)]
+pub(crate) struct Redirection {
+    /// Words that belong to the command, though they stand after the redirection.
+    pub(crate) words: Vec<Word>,
+    pub(crate) stdin: Option<Stdin>,
+    /// A file that is written from its beginning.
+    target: Option<Text>,
+}
+
+impl<'tree> Walk<'_, 'tree> {
+    /// A statement with redirections around it.
+    pub(super) fn redirected(
+        &mut self,
+        node: Node<'tree>,
+        state: &mut State<'tree>,
+        mut more: Vec<Word>,
+    ) -> Judged<Flow<'tree>> {
+        let Some(body) = node.child_by_field_name("body") else {
+            // `> file` alone empties the file.
+            for child in named_children(node) {
+                self.redirection(child, state)?;
+            }
+            return Ok(Flow::PLAIN);
+        };
+        let outer = state.stdin.clone();
+        let mut own_stdin = None;
+        let mut target = None;
+        let mut trailing = Vec::new();
+        for child in named_children(node) {
+            if child.id() == body.id() {
+                continue;
+            }
+            let redirection = self.redirection(child, state)?;
+            more.extend(redirection.words);
+            own_stdin = redirection.stdin.or(own_stdin);
+            target = redirection.target.or(target);
+            if child.kind() == "heredoc_redirect" {
+                trailing.push(child);
+            }
+        }
+        if let Some(stdin) = own_stdin.clone() {
+            state.stdin = stdin;
+        }
+        let before = state.cwd.clone();
+        let mut flow = match body.kind() {
+            "command" => {
+                self.seen.insert(body.id());
+                self.command(body, state, more)?
+            }
+            "redirected_statement" => {
+                self.seen.insert(body.id());
+                self.redirected(body, state, more)?
+            }
+            _ if more.is_empty() => self.run(body, state)?,
+            _ => return Err(Denial::new("words after a redirection could not be understood")),
+        };
+        if body.kind() == "list" {
+            // `cd x && echo > file`: to the grammar the redirection belongs to the whole list, to
+            // the shell to its last command, which may be somewhere else by then.
+            for child in named_children(node).into_iter().filter(|it| it.id() != body.id()) {
+                self.redirection(child, state)?;
+            }
+        }
+        state.stdin = outer;
+        if let Some(target) = target {
+            let content = match &own_stdin {
+                Some(Stdin::Text(text)) if self.text(body).trim() == "cat" => text.as_literal(),
+                Some(_) | None => None,
+            };
+            remember(state, &target, content);
+        }
+        for heredoc in trailing {
+            flow = self.after_heredoc(heredoc, before.clone(), flow, state)?;
+        }
+        Ok(flow)
+    }
+
+    /// `cat <<EOF && next` and `cat <<EOF | next`: the grammar keeps the rest with the heredoc.
+    fn after_heredoc(
+        &mut self,
+        node: Node<'tree>,
+        before: Cwd,
+        mut flow: Flow<'tree>,
+        state: &mut State<'tree>,
+    ) -> Judged<Flow<'tree>> {
+        let mut and = true;
+        for child in node.children(&mut node.walk()) {
+            let own = [
+                "heredoc_start",
+                "heredoc_body",
+                "heredoc_end",
+                "file_redirect",
+                "herestring_redirect",
+                "heredoc_redirect",
+            ];
+            match child.kind() {
+                "&&" => and = true,
+                "||" => and = false,
+                "pipeline" => {
+                    let mut piped = state.clone();
+                    piped.stdin = Stdin::Unknown;
+                    self.run(child, &mut piped)?;
+                    state.written.extend(piped.written);
+                }
+                kind if !child.is_named() || own.contains(&kind) => {}
+                _ if node.child_by_field_name("right").is_some_and(|it| it.id() == child.id()) => {
+                    let rest = |walk: &mut Self, state: &mut State<'tree>| walk.run(child, state);
+                    flow = self.join(and, before.clone(), flow, state, rest)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(flow)
+    }
+
+    /// Judges one redirection.
+    pub(super) fn redirection(
+        &mut self,
+        node: Node<'tree>,
+        state: &mut State<'tree>,
+    ) -> Judged<Redirection> {
+        self.seen.insert(node.id());
+        match node.kind() {
+            "file_redirect" => self.file_redirect(node, state),
+            "herestring_redirect" => {
+                let text = named_children(node).last().copied();
+                let value = match text {
+                    Some(text) => self.value(text.start_byte(), node.end_byte(), node, state)?,
+                    None => Word::any(),
+                };
+                let stdin = match value.texts.as_slice() {
+                    [text] => Stdin::Text(text.clone()),
+                    _ => Stdin::Unknown,
+                };
+                Ok(Redirection { stdin: Some(stdin), ..Redirection::default() })
+            }
+            "heredoc_redirect" => self.heredoc(node, state),
+            _ => Err(Denial::new(format_args!("`{}` could not be understood", self.text(node)))),
+        }
+    }
+
+    fn file_redirect(
+        &mut self,
+        node: Node<'tree>,
+        state: &mut State<'tree>,
+    ) -> Judged<Redirection> {
+        let mut operator = "";
+        let mut ranges: Vec<(usize, usize)> = Vec::new();
+        for child in node.children(&mut node.walk()) {
+            match (child.kind(), ranges.last_mut()) {
+                ("file_descriptor", None) => {}
+                (kind, None) if !child.is_named() && kind.contains(['<', '>']) => operator = kind,
+                (_, Some((_, end))) if *end == child.start_byte() => *end = child.end_byte(),
+                _ => ranges.push((child.start_byte(), child.end_byte())),
+            }
+        }
+        let mut words = Vec::new();
+        for (start, end) in ranges {
+            words.extend(self.words(start, end, node, state)?);
+        }
+        let closes = operator.ends_with('-');
+        if closes || words.is_empty() {
+            return Ok(Redirection { words, ..Redirection::default() });
+        }
+        let destination = words.remove(0);
+        let mut redirection = Redirection { words, ..Redirection::default() };
+        let copies = |text: &Text| {
+            text.as_literal()
+                .is_some_and(|it| it.trim_end_matches('-').chars().all(|c| c.is_ascii_digit()))
+        };
+        match operator {
+            "<" => {
+                for text in &destination.texts {
+                    self.policy.may_read(text, &state.cwd)?;
+                }
+                redirection.stdin = Some(self.file_as_stdin(&destination, state));
+            }
+            "<&" | ">&" if destination.texts.iter().all(copies) => {}
+            // Every other operator writes, and so may one that is not known.
+            _ => {
+                for text in &destination.texts {
+                    self.policy.may_write(text, &state.cwd, Last::Followed)?;
+                }
+                if let [text] = destination.texts.as_slice() {
+                    redirection.target = Some(text.clone());
+                    remember(state, text, None);
+                }
+            }
+        }
+        Ok(redirection)
+    }
+
+    fn file_as_stdin(&self, word: &Word, state: &State<'_>) -> Stdin {
+        let content = match word.texts.as_slice() {
+            [text] => super::super::program::content_of(text, state),
+            _ => None,
+        };
+        content.map_or(Stdin::Unknown, |content| Stdin::Text(Text::literal(content)))
+    }
+
+    fn heredoc(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Redirection> {
+        let mut redirection = Redirection::default();
+        let mut quoted = false;
+        let mut strips_tabs = false;
+        let mut body = None;
+        let mut argument_ranges: Vec<(usize, usize)> = Vec::new();
+        let arguments: Vec<usize> = {
+            let mut cursor = node.walk();
+            node.children_by_field_name("argument", &mut cursor).map(|it| it.id()).collect()
+        };
+        for child in node.children(&mut node.walk()) {
+            match child.kind() {
+                "<<-" => strips_tabs = true,
+                "heredoc_start" => quoted = self.text(child).contains(['\'', '"', '\\']),
+                "heredoc_body" => body = Some(child),
+                "file_redirect" | "herestring_redirect" => {
+                    let inner = self.redirection(child, state)?;
+                    redirection.words.extend(inner.words);
+                    redirection.target = inner.target.or(redirection.target);
+                }
+                _ if arguments.contains(&child.id()) => match argument_ranges.last_mut() {
+                    Some((_, end)) if *end == child.start_byte() => *end = child.end_byte(),
+                    _ => argument_ranges.push((child.start_byte(), child.end_byte())),
+                },
+                _ => {}
+            }
+        }
+        for (start, end) in argument_ranges {
+            redirection.words.extend(self.words(start, end, node, state)?);
+        }
+        let text = match body {
+            None => Text::default(),
+            Some(body) if quoted => Text::literal(self.text(body)),
+            Some(body) => self.heredoc_text(body, state)?,
+        };
+        let text = match (strips_tabs, text.as_literal()) {
+            (true, Some(literal)) => {
+                let lines = literal.split_inclusive('\n').map(|line| line.trim_start_matches('\t'));
+                Text::literal(lines.collect::<String>())
+            }
+            (true, None) | (false, _) => text,
+        };
+        redirection.stdin = Some(Stdin::Text(text));
+        Ok(redirection)
+    }
+}
+
+/// A file of this name now has this content.
+pub(crate) fn remember(state: &mut State<'_>, target: &Text, content: Option<&str>) {
+    let (Some(name), Cwd::Among(places)) = (target.as_literal(), &state.cwd) else { return };
+    for place in places.clone() {
+        state.written.insert(tidy(&place.join(name)), content.map(str::to_owned));
+    }
+}

@@ -1,0 +1,105 @@
+//! What is known at a point of a command line.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use tree_sitter::Node;
+
+use crate::place::Cwd;
+use crate::text::{Text, Word};
+
+/// What is known at a point of a command line.
+#[derive(Debug, Clone)]
+pub(crate) struct State<'tree> {
+    pub(crate) cwd: Cwd,
+    pub(crate) variables: BTreeMap<String, Word>,
+    pub(crate) functions: BTreeMap<String, Node<'tree>>,
+    /// The parameters of the function or script that is running; `None` if they are not known.
+    pub(crate) parameters: Option<Vec<Word>>,
+    /// Files that this command line itself wrote, with what is in them if that is known.
+    pub(crate) written: BTreeMap<PathBuf, Option<String>>,
+    /// Whether anything has been removed or moved away.
+    pub(crate) removes: bool,
+    pub(crate) stdin: Stdin,
+}
+
+/// What a command would read.
+#[derive(Debug, Clone)]
+pub(crate) enum Stdin {
+    /// Whatever the shell has, which for an agent is nothing.
+    Inherited,
+    Text(Text),
+    /// Lines, each of which is one of these.
+    Lines(Vec<Text>),
+    Unknown,
+}
+
+/// How a statement may end.
+#[derive(Debug, Clone)]
+pub(crate) struct Flow<'tree> {
+    /// What is known if the statement succeeded, where that is more.
+    pub(crate) success: Option<Box<State<'tree>>>,
+    /// Nothing after it is run.
+    pub(crate) ends: bool,
+}
+
+impl Flow<'_> {
+    pub(crate) const PLAIN: Self = Self { success: None, ends: false };
+}
+
+impl<'tree> State<'tree> {
+    pub(crate) fn new(cwd: Cwd) -> Self {
+        Self {
+            cwd,
+            variables: BTreeMap::new(),
+            functions: BTreeMap::new(),
+            parameters: None,
+            written: BTreeMap::new(),
+            removes: false,
+            stdin: Stdin::Inherited,
+        }
+    }
+
+    /// What another source knows that is run from here; functions belong to their source.
+    pub(crate) fn for_other_source<'other>(&self) -> State<'other> {
+        State {
+            cwd: self.cwd.clone(),
+            variables: self.variables.clone(),
+            functions: BTreeMap::new(),
+            parameters: self.parameters.clone(),
+            written: self.written.clone(),
+            removes: self.removes,
+            stdin: self.stdin.clone(),
+        }
+    }
+
+    /// Takes over what another source has changed.
+    pub(crate) fn take_over(&mut self, other: State<'_>) {
+        self.cwd = other.cwd;
+        self.variables = other.variables;
+        self.written = other.written;
+        self.removes |= other.removes;
+    }
+
+    /// What is known if either of two ways was taken.
+    pub(crate) fn or(mut self, other: Self) -> Self {
+        self.cwd = self.cwd.or(&other.cwd);
+        let unset = Word::any();
+        for (name, word) in &other.variables {
+            let own = self.variables.get(name).unwrap_or(&unset);
+            self.variables.insert(name.clone(), own.or(word));
+        }
+        for (name, word) in &mut self.variables {
+            if !other.variables.contains_key(name) {
+                *word = word.or(&unset);
+            }
+        }
+        for (path, content) in other.written {
+            let same = self.written.get(&path) == Some(&content);
+            self.written.insert(path, content.filter(|_| same));
+        }
+        self.functions.extend(other.functions);
+        self.removes |= other.removes;
+        self
+    }
+}

@@ -1,0 +1,138 @@
+//! Variables: which may be set, and to what they are.
+
+use tree_sitter::Node;
+
+use super::{Flow, State, Walk, named_children};
+use crate::place::{Cwd, Last, Place};
+use crate::text::{Count, Text, Word};
+use crate::{Denial, Judged};
+
+/// Variables that make programs run or write something else.
+const DENIED: &[&str] = &[
+    "BASHOPTS",
+    "BASH_ENV",
+    "BROWSER",
+    "CDPATH",
+    "CLAUDE_CONFIG_DIR",
+    "EDITOR",
+    "ENV",
+    "GZIP",
+    "HOME",
+    "JAVA_TOOL_OPTIONS",
+    "LD_AUDIT",
+    "LD_PRELOAD",
+    "LESSCLOSE",
+    "LESSOPEN",
+    "MANPAGER",
+    "NODE_OPTIONS",
+    "OLDPWD",
+    "PAGER",
+    "PERL5DB",
+    "PERL5OPT",
+    "PROMPT_COMMAND",
+    "PS4",
+    "PWD",
+    "PYTHONHOME",
+    "PYTHONSTARTUP",
+    "RIPGREP_CONFIG_PATH",
+    "RSYNC_RSH",
+    "RUBYOPT",
+    "SHELLOPTS",
+    "TAR_OPTIONS",
+    "TMPDIR",
+    "UNZIP",
+    "VISUAL",
+    "ZIPOPT",
+];
+
+impl<'tree> Walk<'_, 'tree> {
+    pub(super) fn assign(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged {
+        self.seen.insert(node.id());
+        self.check_variable(node)?;
+        let value = self.value_of(node, state)?;
+        super::check_subscripts(&value)?;
+        let Some(name) = node.child_by_field_name("name") else { return Ok(()) };
+        // `list[3]=x` adds to what is there, and so does `x+=y`.
+        let adds = name.kind() == "subscript"
+            || node.children(&mut node.walk()).any(|child| child.kind() == "+=");
+        let name = self.text(name).split('[').next().unwrap_or_default().to_owned();
+        let value = if adds { Word { count: Count::Several, ..Word::any() } } else { value };
+        state.variables.insert(name, value);
+        Ok(())
+    }
+
+    /// Some variables change what programs are or do.
+    pub(super) fn check_variable(&self, node: Node<'tree>) -> Judged {
+        let name = node.child_by_field_name("name").map(|name| self.text(name)).unwrap_or_default();
+        let value = node.child_by_field_name("value").map(|value| self.text(value));
+        self.check_variable_named(name, value.unwrap_or_default())
+    }
+
+    pub(crate) fn check_variable_named(&self, name: &str, value: &str) -> Judged {
+        let identity = ["GIT_AUTHOR_", "GIT_COMMITTER_"].iter().any(|it| name.starts_with(it));
+        let of_git = name.starts_with("GIT_") && !identity;
+        let splits_otherwise =
+            name == "IFS" && !["", "$'\\n'", "','", "\",\"", ","].contains(&value);
+        let finds_own_programs = name == "PATH" && !value.split(':').all(|it| self.is_foreign(it));
+        if DENIED.contains(&name) || of_git || splits_otherwise || finds_own_programs {
+            return Err(Denial::new(format_args!("the variable {name} must not be set so")));
+        }
+        Ok(())
+    }
+
+    /// Whether a folder of programs is none that the agent can write.
+    fn is_foreign(&self, folder: &str) -> bool {
+        let folder = folder.trim_matches(['"', '\'']);
+        if ["$PATH", "${PATH}"].contains(&folder) {
+            return true;
+        }
+        let below_home = ["~/", "$HOME/", "${HOME}/"].iter().find_map(|it| folder.strip_prefix(it));
+        let path = match (below_home, self.policy.home()) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => std::path::PathBuf::from(folder),
+        };
+        let text = Text::literal(path.to_string_lossy());
+        matches!(self.policy.place(&text, &Cwd::Unknown, Last::Followed), Place::Outside(_))
+    }
+
+    pub(super) fn value_of(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Word> {
+        let Some(value) = node.child_by_field_name("value") else {
+            return Ok(Word::literal(""));
+        };
+        if value.kind() == "array" {
+            let mut texts = Vec::new();
+            for item in named_children(value) {
+                for word in self.words(item.start_byte(), item.end_byte(), value, state)? {
+                    texts.extend(word.texts);
+                }
+            }
+            let texts = if texts.is_empty() { vec![Text::default()] } else { texts };
+            return Ok(Word::among(texts, Count::Several));
+        }
+        // Nothing is split in an assignment.
+        self.value(value.start_byte(), node.end_byte(), node, state)
+    }
+
+    pub(super) fn declaration(
+        &mut self,
+        node: Node<'tree>,
+        state: &mut State<'tree>,
+    ) -> Judged<Flow<'tree>> {
+        let unsets = node.kind() == "unset_command";
+        for child in named_children(node) {
+            let text = self.text(child);
+            match child.kind() {
+                "variable_assignment" => self.assign(child, state)?,
+                "variable_name" | "word" if unsets => {
+                    state.functions.remove(text);
+                    state.variables.insert(text.to_owned(), Word::literal(""));
+                }
+                "variable_name" => {}
+                // `declare -n` makes a name for another variable.
+                "word" if text.starts_with('-') && !text.contains('n') => {}
+                _ => return Err(Denial::new(format_args!("`{text}` could not be understood"))),
+            }
+        }
+        Ok(Flow::PLAIN)
+    }
+}

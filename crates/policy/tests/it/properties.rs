@@ -1,0 +1,152 @@
+//! What holds for any input.
+
+use mle_star_policy::Policy;
+use proptest::prelude::*;
+use serde_json::json;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use crate::allowed::ALLOWED;
+use crate::ground::{Ground, is_denied};
+
+/// Nothing is ever run, so one is enough.
+static GROUND: LazyLock<Ground> = LazyLock::new(Ground::new);
+
+/// Pieces of which shell commands are made, put together without sense.
+fn rubble() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        "[a-z./~*?{},'\"$`()<>|&;\\\\ \n#!=\\[\\]-]{1,6}",
+        prop::sample::select(vec![
+            "rm -rf ",
+            "echo ",
+            "cd ",
+            "$(",
+            "${",
+            "}",
+            ")",
+            "for x in ",
+            "; do ",
+            "; done",
+            "if ",
+            "; then ",
+            "; fi",
+            "<<EOF\n",
+            "\nEOF\n",
+            "python -c '",
+            "sed -i ",
+            "awk '",
+            "find . -exec ",
+            "xargs ",
+            "bash -c \"",
+            "f() { ",
+            "case x in ",
+            "esac",
+            "git -C ",
+            "ü",
+            "$((",
+            "))",
+            "x=(",
+        ])
+        .prop_map(str::to_owned),
+    ];
+    prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+/// Neither the stack nor the patience is used up.
+#[test]
+fn deep_and_long_commands_are_judged() {
+    let times = |piece: &str, times: usize| piece.repeat(times);
+    for command in [
+        times("(", 5000),
+        format!("{}ls{}", times("(", 140), times(")", 140)),
+        format!("{}ls{}", times("( ", 5000), times(" )", 5000)),
+        format!("{}ls", times("! ", 5000)),
+        format!("echo $((1{}))", times("+1", 20_000)),
+        format!("[[ a{} ]]", times(" && a", 5000)),
+        format!("{}true", times("true && ", 5000)),
+        format!("{}true", times("true | ", 5000)),
+        times("true; ", 5000),
+        format!("{}ls{}", times("$(", 2000), times(")", 2000)),
+        format!("echo {}x{}", times("\"${a:-", 2000), times("}\"", 2000)),
+        format!("{}ls{}", times("if true; then ", 2000), times("; fi", 2000)),
+        format!("{}ls{}", times("for a in b; do ", 30), times("; done", 30)),
+        format!("{}ls{}", times("{ ", 2000), times("; }", 2000)),
+        format!("echo {}{}", times("{a,", 3000), times("}", 3000)),
+        format!("echo {}", times("{a,b}", 3000)),
+        format!("echo {}", times("$A", 20_000)),
+        format!("python -c '{}1{}'", times("(", 3000), times(")", 3000)),
+        format!("python -c 'x = 1{}'", times(" + 1", 20_000)),
+        format!("{}ls", times("bash -c ", 50)),
+        format!("cat > {}", times("a/", 3000)),
+        times("f() { f2; }; ", 2000),
+    ] {
+        let begun = std::time::Instant::now();
+        GROUND.shell(&command);
+        let (head, took) = (&command[..command.len().min(20)], begun.elapsed());
+        assert!(took < std::time::Duration::from_secs(20), "{head} took {took:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn no_command_makes_it_panic(command in prop_oneof![rubble(), "\\PC{0,80}"]) {
+        Policy::new("/nowhere/work").judge("Bash", &json!({"command": command}), Path::new("/nowhere/work"));
+    }
+
+    #[test]
+    fn no_python_makes_it_panic(code in "[a-z.()'\"/,=+%{}\\[\\] \n:fr]{0,80}") {
+        let command = format!("python - <<'EOF'\n{code}\nEOF");
+        Policy::new("/nowhere/work").judge("Bash", &json!({"command": command}), Path::new("/nowhere/work"));
+    }
+
+    /// Quoting does not change what a path is.
+    #[test]
+    fn a_path_outside_is_found_however_it_is_quoted(style in prop::collection::vec(0_u8..4, 9)) {
+        let quoted: String = "../victim".chars().zip(style).map(|(character, style)| match style {
+            0 => character.to_string(),
+            1 => format!("'{character}'"),
+            2 => format!("\"{character}\""),
+            _ => format!("\\{character}"),
+        }).collect();
+        for command in ["rm -rf ", "touch ", "echo x > ", "mkdir -p ", "cp train.csv "] {
+            let command = format!("{command}{quoted}");
+            prop_assert!(is_denied(&GROUND.shell(&command)), "{}", command);
+        }
+    }
+
+    /// However long the way, what leaves the working directory has left it.
+    #[test]
+    fn a_path_is_judged_by_where_it_ends(
+        steps in prop::collection::vec(prop::sample::select(vec!["a", "..", ".", "way_in", "", "src"]), 1..8),
+    ) {
+        // All names are folders without links out, so a count of the levels tells where it ends;
+        // `way_in` leads to `src` beside it.
+        let mut depth = 0_i32;
+        let mut left = false;
+        for step in &steps {
+            depth += match *step { ".." => -1, "." | "" => 0, _ => 1 };
+            left |= depth < 0;
+        }
+        // Whoever leaves and comes back ends elsewhere, unless by the name of the directory.
+        let outside = left;
+        let command = format!("touch ./{}/x", steps.join("/"));
+        prop_assert_eq!(is_denied(&GROUND.shell(&command)), outside, "{}", command);
+    }
+
+    /// REQ-OR-033: whatever is allowed, alone or together, a redirection to outside is not.
+    #[test]
+    fn no_redirection_to_outside_is_hidden_by_what_stands_before_it(
+        commands in prop::collection::vec(prop::sample::select(ALLOWED.to_vec()), 1..4),
+        connector in prop::sample::select(vec!["; ", " && ", " || ", " | ", "\n", " & "]),
+        redirection in prop::sample::select(vec![">", ">>", "2>", "&>", ">|", "2>&1 >"]),
+    ) {
+        // After a heredoc or a comment, what follows would not be a redirection.
+        let simple = |it: &&str| !it.contains("<<") && !it.contains('#') && !it.ends_with('&') && !it.is_empty();
+        let commands: Vec<&str> = commands.into_iter().filter(simple).collect();
+        prop_assume!(!commands.is_empty());
+        let command = format!("{} {redirection} ROOT/victim/file", commands.join(connector));
+        prop_assert!(is_denied(&GROUND.shell(&command)), "{}", command);
+    }
+}
