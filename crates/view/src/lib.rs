@@ -8,4 +8,8 @@ mod line;
 mod overview;
 
 pub use line::{Detail, line, plain, plain_json, plain_lines, shell_word};
-pub use overview::{Overview, State};
+pub use overview::{
+    Budget, Effect, Glance, Lane, LaneState, OpenStep, Overview, PhaseOutcome, PhaseSpan, Point,
+    Said, Selected, Solution, SolutionKind, SolutionOutcome, State, Study, Subject, Submission,
+    Trouble, TroubleKind, Whole,
+};

@@ -136,8 +136,26 @@ fn happened(key: &str, event: &Event) -> Option<String> {
             format!("{key} wrote the submission{rows}")
         }
         Event::Warned { message } => format!("warning: {key}: {}", brief(message)),
+        Event::PhaseSkipped { phase, .. } => format!("{} is not needed", title(*phase)),
+        Event::PhaseFailed { reason, .. } => format!("{key} failed: {}", brief(reason)),
+        Event::SubsamplingChecked { before: Some(_), after: Some(_) } => {
+            format!("{key} now uses all training data")
+        }
+        Event::ContaminationChecked { overall: Some(verdict), verdicts } => {
+            format!("{key} compared with {} discussions: {verdict:?}", verdicts.len())
+        }
         Event::LeakageChecked { found: false, .. }
         | Event::DataUsageChecked { changed: false }
+        | Event::SubsamplingChecked { .. }
+        | Event::ContaminationChecked { overall: None, .. }
+        | Event::Ranked { .. }
+        | Event::OuterStepStarted { .. }
+        | Event::BlockChecked { .. }
+        | Event::BlockReplaced { .. }
+        | Event::InnerLoopStarted { .. }
+        | Event::InnerLoopEnded { .. }
+        | Event::RoundStarted { .. }
+        | Event::OuterLoopEnded { .. }
         | Event::OuterStepEnded { .. } => return None,
     })
 }
@@ -178,7 +196,8 @@ fn shown(score: Option<Score>) -> String {
 
 /// A text on one line, cut short, without control characters.
 fn brief(text: &str) -> String {
-    let text = plain(text);
+    // A reply may have a megabyte, of which a line shows nothing.
+    let text = plain(&text.chars().take(4 * SHOWN_CHARS).collect::<String>());
     if text.chars().count() <= SHOWN_CHARS {
         return text;
     }

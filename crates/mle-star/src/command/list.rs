@@ -6,7 +6,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use mle_star_search::event::Record;
 use mle_star_search::rundir::RunDir;
-use mle_star_view::{Overview, State, plain_json};
+use mle_star_view::{Glance, State, plain_json};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
 struct Listed {
     name: String,
     state: &'static str,
-    overview: Overview,
+    overview: Glance,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
@@ -57,17 +57,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn look_at(root: &Utf8Path) -> Listed {
-    let journal = RunDir::at(root).journal();
+    let dir = RunDir::at(root);
     let name = root.file_name().unwrap_or_default().to_owned();
-    match mle_star_journal::read::<Record>(&journal) {
+    match mle_star_journal::read::<Record>(&dir.journal()) {
         Ok(records) => {
-            let overview = Overview::of(&records);
-            Listed { name, state: super::show::state(&overview, &journal), overview, error: None }
+            let (overview, state) = super::show::look_at(&records, &dir);
+            Listed { name, state, overview: overview.glance(), error: None }
         }
         Err(error) => Listed {
             name,
             state: "damaged",
-            overview: Overview::default(),
+            overview: Glance::default(),
             error: Some(format!("{:#}", anyhow::Error::from(error))),
         },
     }
