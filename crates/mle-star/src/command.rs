@@ -3,6 +3,7 @@
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod list;
+pub(crate) mod report;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod show;
@@ -24,6 +25,7 @@ pub(crate) enum Command {
     Resume(resume::Arguments),
     List(list::Arguments),
     Show(show::Arguments),
+    Report(report::Arguments),
     Stop(stop::Arguments),
     Doctor(doctor::Arguments),
     Demo(demo::Arguments),

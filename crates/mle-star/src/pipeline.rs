@@ -22,6 +22,7 @@ use serde::Serialize;
 use crate::agents::{Agents, AgentsError, Briefing};
 use crate::clock::SystemClock;
 use crate::executor::{self, Purpose};
+use crate::look;
 use crate::python::{self, IfAbsent, Progress};
 use crate::secrets::{mask_all, secrets, utf8_environment};
 
@@ -368,11 +369,15 @@ impl Resume {
 
 /// Runs an open run to its end and delivers the result.
 pub async fn complete(run: &Run) -> Result<FinalResult, RunError> {
-    let completed = mle_star_search::run(&run.ctx())
+    let ended = mle_star_search::run(&run.ctx())
         .await
-        .map_err(|source| RunError::Pipeline { run: run.dir().root().to_owned(), source })?;
-    deliver(run.dir(), &completed.result)?;
-    Ok(completed.result)
+        .map_err(|source| RunError::Pipeline { run: run.dir().root().to_owned(), source });
+    let delivered = match ended {
+        Ok(completed) => deliver(run.dir(), &completed.result).map(|()| completed.result),
+        Err(error) => Err(error),
+    };
+    look::report_the_end(run.dir());
+    delivered
 }
 
 /// Puts the result where people look for it. Doing it twice does no harm.

@@ -1,11 +1,13 @@
 //! What a person sees of a run.
 //!
 //! Everything here is a function of the records of a run: [`Overview`] is the one fold over them,
-//! [`line()`] says one record in one line. Text that agents and scripts wrote is hostile, and is
+//! [`line()`] says one record in one line, [`report`] all of it in one document. Text that agents and scripts wrote is hostile, and is
 //! stripped of control characters before it reaches a terminal.
 
+mod format;
 mod line;
 mod overview;
+pub mod report;
 
 pub use line::{Detail, line, plain, plain_json, plain_lines, shell_word};
 pub use overview::{

@@ -215,7 +215,6 @@ pub struct Glance {
 pub struct Whole<'a> {
     #[serde(flatten)]
     pub glance: Glance,
-    #[serde(flatten)]
     pub subject: Option<&'a Subject>,
     pub budget: Option<Budget>,
     pub costs: &'a Costs,

@@ -95,6 +95,7 @@ pub(crate) fn watch(
         let result = match ended {
             Ok(result) => result?,
             Err(code) => {
+                mle_star::look::report_the_end(run.dir());
                 let root = mle_star_view::shell_word(root.as_str());
                 say(&format!("interrupted; go on with: mle-star resume {root}"));
                 return Ok(ExitCode::from(code));
@@ -214,6 +215,10 @@ fn conclude(run: &Run, result: &FinalResult) {
         path => format!("submission: {path}"),
     });
     lines.push(format!("result: {}", run.dir().result()));
+    let report = run.dir().report("html");
+    if report.is_file() {
+        lines.push(format!("report: {report}"));
+    }
     writeln!(anstream::stdout(), "{}", lines.join("\n")).ok();
 }
 

@@ -69,6 +69,7 @@ fn help_says_what_there_is() {
               again
       list    List the runs, the newest last
       show    Look into a run: where it is, what happened, or what one step gave
+      report  Write the report of a run, at any moment: what was tried, what helped, what it cost
       stop    End a run from elsewhere: what is in flight may finish, and `resume` goes on later
       doctor  Say what works here and what does not, and what to do about it
       demo    See the whole pipeline work in a few minutes, on a task that comes with scikit-learn, with
@@ -213,6 +214,7 @@ fn a_run_says_what_it_finds_and_prints_where_the_result_is() {
     phase2/path-0/outer-0/inner-0 accepted · 0.61 (best 0.61) · raise the gain
     path 0 ended · best 0.61
     phase2 ended · best 0.61
+    Phase 3: Ensemble is not needed
     === Finalization ===
     finalization takes the refined solution · 0.61
     finalization ran
@@ -225,6 +227,7 @@ fn a_run_says_what_it_finds_and_prints_where_the_result_is() {
     validation score: 0.61
     submission: [FOLDER]/runs/[RUN]/final/submission.csv
     result: [FOLDER]/runs/[RUN]/result.json
+    report: [FOLDER]/runs/[RUN]/report.html
     ");
 }
 
@@ -237,6 +240,7 @@ fn a_quiet_run_prints_only_the_outcome() {
     validation score: 0.61
     submission: [FOLDER]/runs/[RUN]/final/submission.csv
     result: [FOLDER]/runs/[RUN]/result.json
+    report: [FOLDER]/runs/[RUN]/report.html
     ");
 }
 
@@ -338,7 +342,7 @@ fn show_says_what_happened() {
     assert_snapshot!(shop.plain(&serde_json::to_string_pretty(&whole).unwrap()), @r#"
     {
       "competition_id": "shop",
-      "metric": "r2",
+      "metric": "r2 (higher is better)",
       "agents": "scripted:[FOLDER]/replies.yaml",
       "state": "finished",
       "phase": "finalization",
@@ -353,7 +357,7 @@ fn show_says_what_happened() {
       "warnings": 0
     }
     "#);
-    assert_snapshot!(parts.join(" "), @"direction description version settings machine containment budget costs durations phases lanes open_steps solutions submission ablations troubles lineage events");
+    assert_snapshot!(parts.join(" "), @"subject budget costs durations phases lanes open_steps solutions submission ablations troubles lineage events");
 }
 
 #[test]

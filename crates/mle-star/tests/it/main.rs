@@ -11,5 +11,6 @@ mod limits;
 mod playbook;
 mod python;
 mod requirements;
+mod seeing;
 mod shop;
 mod whole_run;
