@@ -10,6 +10,7 @@ pub(crate) mod show;
 pub(crate) mod stop;
 
 mod dry_run;
+mod logging;
 mod sandbox;
 mod watch;
 

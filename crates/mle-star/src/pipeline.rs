@@ -22,6 +22,7 @@ use serde::Serialize;
 use crate::agents::{Agents, AgentsError, Briefing};
 use crate::clock::SystemClock;
 use crate::executor::{self, Purpose};
+use crate::log::Follower;
 use crate::look;
 use crate::python::{self, IfAbsent, Progress};
 use crate::secrets::{mask_all, secrets, utf8_environment};
@@ -369,13 +370,22 @@ impl Resume {
 
 /// Runs an open run to its end and delivers the result.
 pub async fn complete(run: &Run) -> Result<FinalResult, RunError> {
-    let ended = mle_star_search::run(&run.ctx())
-        .await
-        .map_err(|source| RunError::Pipeline { run: run.dir().root().to_owned(), source });
+    let mut log = Follower::of(run);
+    let ctx = run.ctx();
+    let ended = tokio::select! {
+        biased;
+        ended = mle_star_search::run(&ctx) => ended,
+        never = log.follow() => match never {},
+    };
+    let ended =
+        ended.map_err(|source| RunError::Pipeline { run: run.dir().root().to_owned(), source });
     let delivered = match ended {
         Ok(completed) => deliver(run.dir(), &completed.result).map(|()| completed.result),
         Err(error) => Err(error),
     };
+    if let Err(error) = &delivered {
+        log.failed(error);
+    }
     look::report_the_end(run.dir());
     delivered
 }

@@ -175,6 +175,7 @@ impl Solutions {
                 }
             }
             Event::Refined { plan, score, accepted, .. } => {
+                self.at(key, seconds).score = *score;
                 let solution = self.judge(key, *accepted, seconds);
                 solution.plan = Some(shortened(plan));
                 let path = Place::of(key).number("path");
@@ -193,6 +194,7 @@ impl Solutions {
                     best.is_none_or(|best| is_improvement_or_equal(it, best, direction))
                 };
                 let accepted = score.filter(|score| better(*score));
+                self.at(key, seconds).score = *score;
                 let solution = self.judge(key, accepted.is_some(), seconds);
                 solution.plan = Some(shortened(plan));
                 if let Some(score) = accepted {

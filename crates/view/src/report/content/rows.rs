@@ -239,7 +239,7 @@ pub(super) fn studies(overview: &Overview) -> Vec<StudyRow> {
                 component: plain(&it.component),
                 effect: signed(effect),
                 score: number(it.score),
-                width: width.max(1),
+                width: if effect == 0.0 { 0 } else { width.max(1) },
                 helps: effect >= 0.0,
             }
         });
@@ -267,6 +267,8 @@ pub(super) fn studies(overview: &Overview) -> Vec<StudyRow> {
 impl SolutionRow {
     pub(super) fn of(solution: &Solution, overview: &Overview) -> Self {
         let parents = solution.parents.iter().filter_map(|id| overview.solution(id));
+        // A candidate is called like the model that it was written for.
+        let parents = parents.filter(|it| it.kind != SolutionKind::Model);
         let parents: Vec<String> = parents.map(|it| plain(&it.name)).collect();
         Self {
             id: plain(&solution.id),
