@@ -32,6 +32,7 @@ pub mod agents;
 pub mod demo;
 pub mod doctor;
 pub mod estimate;
+pub mod export;
 pub mod log;
 pub mod look;
 pub mod pipeline;

@@ -63,18 +63,24 @@ fn help_says_what_there_is() {
     Usage: mle-star <COMMAND>
 
     Commands:
-      run     Solve a task: search for models, write and merge candidates, refine what matters,
-              ensemble, and write the submission
-      resume  Go on with a run after a crash, a kill or an interrupt: nothing that was finished is done
-              again
-      list    List the runs, the newest last
-      show    Look into a run: where it is, what happened, or what one step gave
-      report  Write the report of a run, at any moment: what was tried, what helped, what it cost
-      stop    End a run from elsewhere: what is in flight may finish, and `resume` goes on later
-      doctor  Say what works here and what does not, and what to do about it
-      demo    See the whole pipeline work in a few minutes, on a task that comes with scikit-learn, with
-              the playbook: no key, no language model
-      help    Print this message or the help of the given subcommand(s)
+      run          Solve a task: search for models, write and merge candidates, refine what matters,
+                   ensemble, and write the submission
+      resume       Go on with a run after a crash, a kill or an interrupt: nothing that was finished is
+                   done again
+      list         List the runs, the newest last
+      show         Look into a run: where it is, what happened, or what one step gave
+      diff         Show what one solution of a run changed in another
+      report       Write the report of a run, at any moment: what was tried, what helped, what it cost
+      export       Take the best solution out of a run: the script, its requirements, a notebook, the
+                   submission
+      stop         End a run from elsewhere: what is in flight may finish, and `resume` goes on later
+      clean        Remove what finished runs no longer need: workspaces and what scripts printed
+      doctor       Say what works here and what does not, and what to do about it
+      demo         See the whole pipeline work in a few minutes, on a task that comes with scikit-learn,
+                   with the playbook: no key, no language model
+      completions  Print a script by which a shell completes commands and options
+      man          Print the manual page, of all commands or of one
+      help         Print this message or the help of the given subcommand(s)
 
     Options:
       -h, --help     Print help

@@ -13,4 +13,5 @@ mod python;
 mod requirements;
 mod seeing;
 mod shop;
+mod taking;
 mod whole_run;

@@ -1,6 +1,5 @@
 //! The views of a run, over the record of a real one.
 #![expect(clippy::unwrap_used, clippy::wildcard_enum_match_arm, reason = "tests")]
-#![expect(clippy::indexing_slicing, reason = "tests")]
 
 mod fixture;
 mod log;
