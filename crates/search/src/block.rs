@@ -1,5 +1,7 @@
 //! Where in a script a quoted block stands.
 
+use serde::{Deserialize, Serialize};
+
 use crate::models::SolutionScript;
 
 /// A block of a script, as it stands there.
@@ -12,7 +14,8 @@ pub struct Located<'script> {
 }
 
 /// How a quoted block was recognised in a script.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Match {
     /// To the letter.
     Exact,

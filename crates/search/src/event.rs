@@ -11,9 +11,13 @@ use mle_star_exec::sandbox::{Containment, Wish};
 use mle_star_exec::submission::Fit;
 use mle_star_profile::{DataProfile, Manifest};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::block::Match;
 use crate::evaluate::Purpose;
-use crate::models::{PipelineConfig, Score, SolutionPhase, TaskDescription};
+use crate::models::{
+    AgentType, ContaminationVerdict, PipelineConfig, Score, SolutionPhase, TaskDescription,
+};
 use crate::step::{Digest, StepKey};
 use crate::summary::Summary;
 
@@ -55,6 +59,9 @@ pub enum Record {
         at: Timestamp,
         /// Which.
         key: StepKey,
+        /// What it sets out to do, where a viewer may want to know.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        begun: Option<Begun>,
     },
     /// A step could not be done, and the run stopped. Nothing is left in flight.
     Abandoned {
@@ -155,6 +162,86 @@ pub struct Header {
     /// What held the scripts when the run began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub containment: Option<Containment>,
+}
+
+/// What a step sets out to do, in short: the whole of it is what was recorded before.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Begun {
+    /// An agent is asked.
+    Ask {
+        /// Who.
+        role: AgentType,
+        /// The concurrent lane that it works for.
+        lane: String,
+        /// What it is given.
+        given: Vec<Given>,
+    },
+    /// A script is run.
+    Run {
+        /// The concurrent lane that it belongs to.
+        lane: String,
+        /// The script, by the name of its file in `solutions/`.
+        script: String,
+        /// How long the script is, in characters.
+        characters: usize,
+        /// How long it may run, unless its part of the run ends before.
+        time_limit_seconds: f64,
+    },
+}
+
+/// One of the things that an agent is given, in short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Given {
+    /// What it is called.
+    pub name: String,
+    /// What it is.
+    #[serde(flatten)]
+    pub amount: Amount,
+}
+
+/// How much of something an agent is given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Amount {
+    /// A text.
+    Text {
+        /// How long it is.
+        characters: usize,
+        /// How it begins.
+        begins: String,
+    },
+    /// A list of so many items.
+    Items(usize),
+    /// A number, a choice or nothing, as it is.
+    Plain(String),
+}
+
+impl Given {
+    /// How much of a text is shown.
+    const SHOWN_CHARS: usize = 200;
+
+    /// What the fields of a role's input are, in short.
+    pub(crate) fn all_of(input: &Value) -> Vec<Self> {
+        let fields = input.as_object().into_iter().flatten();
+        fields.map(|(name, value)| Self { name: name.clone(), amount: Amount::of(value) }).collect()
+    }
+}
+
+impl Amount {
+    fn of(value: &Value) -> Self {
+        match value {
+            Value::String(text) => Self::Text {
+                characters: text.chars().count(),
+                begins: text.chars().take(Given::SHOWN_CHARS).collect(),
+            },
+            Value::Array(items) => Self::Items(items.len()),
+            Value::Object(fields) => Self::Items(fields.len()),
+            plain @ (Value::Null | Value::Bool(_) | Value::Number(_)) => {
+                Self::Plain(plain.to_string())
+            }
+        }
+    }
 }
 
 /// What a step gives. There are two kinds of effect, and what is decided by looking at the clock.
@@ -294,10 +381,29 @@ pub enum Event {
         /// The best score at that time.
         best: Option<Score>,
     },
+    /// A phase was not needed.
+    PhaseSkipped {
+        /// Which.
+        phase: Phase,
+        /// The score of the solution that goes on without it.
+        best: Option<Score>,
+    },
+    /// A phase ended without a result, and the run with it.
+    PhaseFailed {
+        /// Which.
+        phase: Phase,
+        /// Why.
+        reason: String,
+    },
     /// The retriever found models.
     Retrieved {
         /// Their names.
         models: Vec<String>,
+    },
+    /// The candidates were ranked.
+    Ranked {
+        /// Those with a score, by their numbers, best first.
+        candidates: Vec<usize>,
     },
     /// A script was evaluated, repairs included.
     Evaluated {
@@ -333,6 +439,58 @@ pub enum Event {
         /// Whether the script was changed.
         changed: bool,
     },
+    /// An outer step began.
+    OuterStepStarted {
+        /// The best score of the path so far.
+        best: Score,
+        /// How many studies were summed up before.
+        summaries: usize,
+    },
+    /// The block that the extractor quoted was looked for in the script.
+    BlockChecked {
+        /// How it was recognised; `None` if it is not there.
+        matched: Option<Match>,
+        /// The how-manieth try this was, from 0.
+        attempt: usize,
+        /// How the quoted block begins.
+        begins: String,
+    },
+    /// The inner loop began to refine a block.
+    InnerLoopStarted {
+        /// How long the block is, in characters.
+        characters: usize,
+        /// How the block begins.
+        begins: String,
+        /// The first plan.
+        plan: String,
+        /// The score to beat.
+        best: Score,
+    },
+    /// A block was replaced by a refined one.
+    BlockReplaced {
+        /// How long it was, in characters.
+        before: usize,
+        /// How long it is.
+        after: usize,
+    },
+    /// The inner loop ended.
+    InnerLoopEnded {
+        /// How many plans were tried.
+        attempts: usize,
+        /// How many of them came to a score.
+        scored: usize,
+        /// The best score, of the path if none was better.
+        best: Score,
+        /// Whether it is strictly better than before.
+        improved: bool,
+    },
+    /// The outer loop of a path ended.
+    OuterLoopEnded {
+        /// How many steps were not skipped.
+        steps: usize,
+        /// The best score of the path.
+        best: Score,
+    },
     /// An inner step was judged.
     Refined {
         /// The plan.
@@ -366,6 +524,11 @@ pub enum Event {
         #[serde(default)]
         cut_short: bool,
     },
+    /// A round of Phase 3 began.
+    RoundStarted {
+        /// How many rounds there were before.
+        earlier: usize,
+    },
     /// An ensemble was judged.
     Ensembled {
         /// The plan.
@@ -379,6 +542,20 @@ pub enum Event {
         from: SolutionPhase,
         /// Its score.
         score: Score,
+    },
+    /// The script was searched for code that makes the training data smaller.
+    SubsamplingChecked {
+        /// How long the block is that does so, in characters; `None` if there is none.
+        before: Option<usize>,
+        /// How long the block is that took its place; `None` if it was left as it was.
+        after: Option<usize>,
+    },
+    /// The solution was compared with the reference discussions.
+    ContaminationChecked {
+        /// A verdict for each; `None` where the reply could not be read.
+        verdicts: Vec<Option<ContaminationVerdict>>,
+        /// What that comes to.
+        overall: Option<ContaminationVerdict>,
     },
     /// A loop ended before its time.
     CutShort {

@@ -73,7 +73,13 @@ pub async fn run(ctx: &RunCtx<'_>) -> Result<Completed, PipelineError> {
 async fn phase1(ctx: &RunCtx<'_>) -> Result<(Phase1Result, Option<Submission>), Error> {
     let ctx = ctx.scope("phase1");
     ctx.tell(Event::PhaseStarted { phase: Phase::Phase1 })?;
-    let result = phase1::run_phase1(&ctx).await?;
+    let result = match phase1::run_phase1(&ctx).await {
+        Err(error) if !error.stops_the_run() => {
+            ctx.tell(Event::PhaseFailed { phase: Phase::Phase1, reason: error.in_full() })?;
+            return Err(error);
+        }
+        ended => ended?,
+    };
     let early = early_submission(&ctx, &result).await?;
     ctx.tell(Event::PhaseEnded { phase: Phase::Phase1, best: Some(result.initial_score) })?;
     Ok((result, early))
@@ -115,10 +121,12 @@ enum Ensemble {
 }
 
 async fn phase3(ctx: &RunCtx<'_>, paths: &Paths) -> Result<Ensemble, Error> {
+    let best = best_path(ctx, &paths.results).map(|path| path.best_score);
+    let ctx = ctx.scope("phase3").in_lane("ensemble");
     if ctx.config().num_parallel_solutions == 1 {
+        ctx.tell(Event::PhaseSkipped { phase: Phase::Phase3, best })?;
         return Ok(Ensemble::Skipped);
     }
-    let ctx = ctx.scope("phase3").in_lane("ensemble");
     ctx.tell(Event::PhaseStarted { phase: Phase::Phase3 })?;
     let solutions: Vec<SolutionScript> = paths
         .results

@@ -25,16 +25,17 @@ pub async fn run_phase1(ctx: &RunCtx<'_>) -> Result<Phase1Result, Error> {
     let retrieved_models = retrieve_models(ctx).await?;
 
     // Candidates do not depend on each other; results stay in retrieval order.
-    let candidates = retrieved_models.iter().enumerate().map(|(index, model)| {
+    let written = retrieved_models.iter().enumerate().map(|(index, model)| {
         let name = format!("candidate-{index}");
         let ctx = ctx.scope(&name).in_lane(&name);
         async move { write_candidate(&ctx, model).await }
     });
-    let candidate_solutions =
-        join_all(candidates).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let candidate_solutions = join_all(written).await.into_iter().collect::<Result<Vec<_>, _>>()?;
     let candidate_scores: Vec<_> = candidate_solutions.iter().map(|it| it.score).collect();
 
-    let mut ranked = rank_solutions(&candidate_scores, ctx.task().metric_direction)
+    let candidates = rank_solutions(&candidate_scores, ctx.task().metric_direction);
+    ctx.tell(Event::Ranked { candidates: candidates.clone() })?;
+    let mut ranked = candidates
         .into_iter()
         .filter_map(|index| candidate_solutions.get(index))
         .filter_map(|script| Some(Scored { score: script.score?, script: script.clone() }));

@@ -37,6 +37,7 @@ pub async fn run_phase3(
             let attempt = if ctx.is_cut_short()? {
                 None
             } else {
+                ctx.tell(Event::RoundStarted { earlier: attempts.len() })?;
                 unless_short(attempt_ensemble(&ctx, solutions, &attempts).await)?
             };
             let Some(attempt) = attempt else {

@@ -67,10 +67,25 @@ impl RunDir {
         self.root.join("solutions").join(name)
     }
 
+    /// The log of the run: a line of JSON for all that is worth one.
+    pub fn log(&self) -> Utf8PathBuf {
+        self.root.join("log.jsonl")
+    }
+
+    /// The report of the run, with this extension: `html` or `md`.
+    pub fn report(&self, extension: &str) -> Utf8PathBuf {
+        self.root.join("report").with_extension(extension)
+    }
+
+    /// The file name under which a script is kept: the hash of its content.
+    pub(crate) fn script_name(content: &str) -> String {
+        let hash = blake3::hash(content.as_bytes()).to_hex();
+        format!("{}.py", hash.get(..16).unwrap_or_default())
+    }
+
     /// Keeps a script under the hash of its content, and returns its file name.
     pub(crate) fn keep_script(&self, content: &str) -> std::io::Result<String> {
-        let hash = blake3::hash(content.as_bytes()).to_hex();
-        let name = format!("{}.py", hash.get(..16).unwrap_or_default());
+        let name = Self::script_name(content);
         if !self.solution(&name).exists() {
             write_whole(&self.solution(&name), content.as_bytes())?;
         }

@@ -1,7 +1,11 @@
 //! The state of a run, which can be asked for at any time while it runs.
+//!
+//! [`Tally`] is the one place where records are added up: time, money, phases and paths. The search
+//! asks it what is left, and every viewer builds on it, so that both see the same sums.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use mle_star_exec::sandbox::Tier;
 use serde::Serialize;
 
@@ -54,42 +58,60 @@ pub enum PathStatus {
 }
 
 /// What is summed up of the records as they come.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Tally {
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tally {
+    /// What was paid, calls that were cut off included.
+    pub costs: Costs,
+    /// How long the phases took that have ended.
+    pub durations: Durations,
+    /// Agent calls that were answered.
+    pub agent_calls: usize,
+    /// How often a script was run.
+    pub runs: usize,
+    /// The best validation score of any script.
+    pub best: Option<Score>,
+    /// Where the run is.
+    pub phase: CurrentPhase,
+    /// How often it was taken up again.
+    pub resumes: usize,
+    /// One per path, once Phase 2 has begun.
+    pub paths: Vec<PathStatus>,
     pub(crate) finished_steps: usize,
     pub(crate) last_finished: Option<String>,
     pub(crate) scripts: BTreeSet<String>,
-    pub(crate) costs: Costs,
-    pub(crate) durations: Durations,
     /// How tightly the scripts were held at least, as far as that is known.
     pub(crate) weakest_tier: Option<Tier>,
     /// Whether any agent has said what it costs.
     costs_known: bool,
-    agent_calls: usize,
     priced_calls: BTreeMap<String, usize>,
     /// Agent calls that were begun and not finished in the current life.
     in_flight: BTreeSet<String>,
-    /// Agent calls that were cut off, and are not booked yet.
-    cut_off: Vec<String>,
+    /// Agent calls that were cut off before any call had a price to estimate theirs by.
+    unpriced: Vec<String>,
     /// What was lacking, and where.
     shortages: Vec<(StepKey, Lack)>,
-    phase: CurrentPhase,
     phase_began: f64,
-    paths: Vec<PathStatus>,
     parallel: usize,
-    best: Option<Score>,
     direction: Option<MetricDirection>,
+    /// Running time of earlier lives.
+    elapsed_before: f64,
+    life_began: Option<Timestamp>,
+    last: Option<Timestamp>,
 }
 
 impl Tally {
-    /// Takes a record into account that was written after so many seconds of running.
-    pub(crate) fn note(&mut self, record: &Record, running: f64) {
+    /// Takes a record into account.
+    pub fn note(&mut self, record: &Record) {
+        if let Record::Opened { at, .. } | Record::Resumed { at, .. } = record {
+            self.begin_life(*at);
+        }
+        self.last = Some(record.at());
         match record {
             Record::Opened { header, .. } => {
                 self.direction = Some(header.task.metric_direction);
                 self.parallel = header.config.num_parallel_solutions;
             }
-            Record::Resumed { .. } => self.end_of_life(),
+            Record::Resumed { .. } => self.resumes += 1,
             Record::Settings { .. } => self.shortages.clear(),
             Record::Decided { key, decision, .. } => {
                 if let Decision::CutShort(lack) = decision {
@@ -97,8 +119,7 @@ impl Tally {
                 }
             }
             Record::Started { key, .. } => {
-                let role = key.as_str().rsplit('/').next().unwrap_or_default();
-                if role != "run" && role != "totals" {
+                if role(key.as_str()) != "run" && role(key.as_str()) != "totals" {
                     self.in_flight.insert(key.to_string());
                 }
             }
@@ -112,14 +133,45 @@ impl Tally {
                         self.shortages.push((key.clone(), lack.clone()));
                     }
                     if *cut_off {
-                        self.cut_off.push(key.to_string());
-                        self.estimate_cut_off();
+                        self.estimate([key.to_string()]);
                     }
                 }
                 self.finish(key.as_str(), output);
             }
-            Record::Happened { event, .. } => self.happen(event, running),
+            Record::Happened { at, event, .. } => self.happen(event, self.elapsed(*at)),
         }
+    }
+
+    /// A life of the run begins, and the one before is over: calls that were in flight then were
+    /// paid for, and their bill was never seen.
+    pub fn begin_life(&mut self, at: Timestamp) {
+        self.end_life();
+        (self.life_began, self.last) = (Some(at), Some(at));
+    }
+
+    /// Nobody works on the run any more. Its time stands still until it is taken up again.
+    pub fn end_life(&mut self) {
+        if let (Some(began), Some(last)) = (self.life_began.take(), self.last) {
+            self.elapsed_before += seconds_between(began, last);
+        }
+        let cut_off = std::mem::take(&mut self.in_flight);
+        self.estimate(cut_off);
+    }
+
+    /// Running time of all lives of the run, if it is `now`.
+    pub fn elapsed(&self, now: Timestamp) -> f64 {
+        let life = self.life_began.map_or(0.0, |began| seconds_between(began, now));
+        self.elapsed_before + life
+    }
+
+    /// How many steps were finished.
+    pub fn finished_steps(&self) -> usize {
+        self.finished_steps
+    }
+
+    /// When something was last recorded.
+    pub fn last(&self) -> Option<Timestamp> {
+        self.last
     }
 
     fn finish(&mut self, key: &str, output: &Output) {
@@ -131,12 +183,14 @@ impl Tally {
                 if let Some(cost) = reply.cost_usd {
                     self.costs_known = true;
                     self.costs.book(key, cost);
-                    let role = key.rsplit('/').next().unwrap_or_default().to_owned();
-                    *self.priced_calls.entry(role).or_default() += 1;
+                    *self.priced_calls.entry(role(key).to_owned()).or_default() += 1;
+                    let unpriced = std::mem::take(&mut self.unpriced);
+                    self.estimate(unpriced);
                 }
             }
             Output::Totals { .. } => self.phase = CurrentPhase::Complete,
             Output::Ran { script, outcome, .. } => {
+                self.runs += 1;
                 self.scripts.insert(script.clone());
                 if outcome.limits.is_some() {
                     let tier = outcome.tier;
@@ -178,13 +232,25 @@ impl Tally {
                 self.best = Some(self.direction.map_or(*score, best));
             }
             Event::Evaluated { .. }
+            | Event::PhaseSkipped { .. }
+            | Event::PhaseFailed { .. }
             | Event::Retrieved { .. }
+            | Event::Ranked { .. }
             | Event::Merged { .. }
             | Event::LeakageChecked { .. }
             | Event::DataUsageChecked { .. }
             | Event::Refined { .. }
             | Event::OuterStepSkipped { .. }
+            | Event::OuterStepStarted { .. }
             | Event::OuterStepEnded { .. }
+            | Event::OuterLoopEnded { .. }
+            | Event::BlockChecked { .. }
+            | Event::BlockReplaced { .. }
+            | Event::InnerLoopStarted { .. }
+            | Event::InnerLoopEnded { .. }
+            | Event::RoundStarted { .. }
+            | Event::SubsamplingChecked { .. }
+            | Event::ContaminationChecked { .. }
             | Event::Ensembled { .. }
             | Event::Selected { .. }
             | Event::CutShort { .. }
@@ -202,30 +268,22 @@ impl Tally {
         shortages.find(|(at, _)| key.as_str().is_empty() || at.is_within(key)).map(|(_, it)| it)
     }
 
-    fn end_of_life(&mut self) {
-        self.cut_off.extend(std::mem::take(&mut self.in_flight));
-    }
-
-    /// Books what calls are taken to have cost that were in flight when an earlier life ended.
-    pub(crate) fn count_calls_in_flight(&mut self) {
-        self.end_of_life();
-        self.estimate_cut_off();
-    }
-
     /// Books what calls that were cut off are taken to have cost: what their role costs on
-    /// average. They were paid for, and their bill was never seen.
-    fn estimate_cut_off(&mut self) {
+    /// average, or any call if theirs has no price yet.
+    fn estimate(&mut self, cut_off: impl IntoIterator<Item = String>) {
         let calls: usize = self.priced_calls.values().sum();
         let average = |total: f64, calls: usize| {
             u32::try_from(calls).ok().filter(|it| *it > 0).map(|it| total / f64::from(it))
         };
-        let overall = average(self.costs.total_cost_usd, calls).unwrap_or(0.0);
-        let estimates: Vec<(String, f64)> = std::mem::take(&mut self.cut_off)
+        let Some(overall) = average(self.costs.total_cost_usd, calls) else {
+            self.unpriced.extend(cut_off);
+            return;
+        };
+        let estimates: Vec<(String, f64)> = cut_off
             .into_iter()
             .map(|key| {
-                let role = key.rsplit('/').next().unwrap_or_default();
-                let paid = self.costs.per_role_cost_usd.get(role).copied().unwrap_or(0.0);
-                let calls = self.priced_calls.get(role).copied().unwrap_or(0);
+                let paid = self.costs.per_role_cost_usd.get(role(&key)).copied().unwrap_or(0.0);
+                let calls = self.priced_calls.get(role(&key)).copied().unwrap_or(0);
                 let estimate = average(paid, calls).unwrap_or(overall);
                 (key, estimate)
             })
@@ -241,7 +299,7 @@ impl Tally {
     }
 
     /// What was spent; `None` if no agent has said what it costs.
-    pub(crate) fn cost_usd(&self) -> Option<f64> {
+    pub fn cost_usd(&self) -> Option<f64> {
         self.costs_known.then_some(self.costs.total_cost_usd)
     }
 
@@ -255,4 +313,13 @@ impl Tally {
             agent_call_count: self.agent_calls,
         }
     }
+}
+
+/// The last part of a key: who is asked, or what is done.
+fn role(key: &str) -> &str {
+    key.rsplit('/').next().unwrap_or_default()
+}
+
+fn seconds_between(from: Timestamp, to: Timestamp) -> f64 {
+    to.duration_since(from).as_secs_f64().max(0.0)
 }

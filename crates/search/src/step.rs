@@ -27,7 +27,7 @@ use tokio::sync::{Semaphore, broadcast};
 
 use crate::budget::{self, Purse};
 use crate::error::{Diagnostics, Error};
-use crate::event::{Event, Header, Output, Record};
+use crate::event::{Begun, Event, Header, Output, Record};
 use crate::models::{PipelineConfig, TaskDescription};
 use crate::prompt::PromptRegistry;
 use crate::rundir::RunDir;
@@ -324,7 +324,7 @@ impl<'run> RunCtx<'run> {
             let Diagnostics { elapsed_seconds, cost_usd, .. } = self.run.diagnostics();
             Ok(Output::Totals { duration_seconds: elapsed_seconds, cost_usd })
         };
-        match ctx.once(Digest::of(&()), work).await? {
+        match ctx.once(Digest::of(&()), None, work).await? {
             (Output::Totals { duration_seconds, cost_usd }, _) => Ok((duration_seconds, cost_usd)),
             (output, _) => Err(ctx.not_done(output)),
         }
@@ -342,6 +342,7 @@ impl<'run> RunCtx<'run> {
     async fn once(
         &self,
         input: Digest,
+        begun: Option<Begun>,
         work: impl Future<Output = Result<Output, Error>>,
     ) -> Result<(Output, Timestamp), Error> {
         let run = self.run;
@@ -356,7 +357,7 @@ impl<'run> RunCtx<'run> {
         if run.halted.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
         }
-        run.recorder.started(&self.key, run.ports.clock.now())?;
+        run.recorder.started(&self.key, begun, run.ports.clock.now())?;
         let flight = InFlight::new(&run.in_flight);
         let output = work.await;
         drop(flight);

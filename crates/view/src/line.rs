@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use mle_star_exec::sandbox::{Containment, Tier};
 use mle_star_search::evaluate::Purpose;
 use mle_star_search::event::{Event, Output, Phase, Record};
-use mle_star_search::models::{Score, SolutionPhase};
+use mle_star_search::models::{LogLevel, Score, SolutionPhase};
 use mle_star_search::summary::Summary;
 
 /// How much of a plan or message a line shows.
@@ -57,6 +57,27 @@ pub fn line(record: &Record, detail: Detail) -> Option<String> {
         },
         Record::Happened { key, event, .. } => happened(key.as_str(), event)
             .filter(|_| detail == Detail::Steps || !is_told_again(key.as_str(), event)),
+    }
+}
+
+/// How much a record matters to someone who watches.
+pub fn level(record: &Record) -> LogLevel {
+    let Record::Happened { event, .. } = record else {
+        let is_done = !matches!(record.finished(), Some((_, Output::NotDone { .. })));
+        return if is_done { LogLevel::Info } else { LogLevel::Warning };
+    };
+    let is_warning = matches!(
+        event,
+        Event::Warned { .. }
+            | Event::CutShort { .. }
+            | Event::Waiting { .. }
+            | Event::OuterStepSkipped { .. }
+            | Event::PathEnded { failure: Some(_), .. }
+    );
+    match (matches!(event, Event::PhaseFailed { .. }), is_warning) {
+        (true, _) => LogLevel::Error,
+        (false, true) => LogLevel::Warning,
+        (false, false) => LogLevel::Info,
     }
 }
 
@@ -136,8 +157,26 @@ fn happened(key: &str, event: &Event) -> Option<String> {
             format!("{key} wrote the submission{rows}")
         }
         Event::Warned { message } => format!("warning: {key}: {}", brief(message)),
+        Event::PhaseSkipped { phase, .. } => format!("{} is not needed", title(*phase)),
+        Event::PhaseFailed { reason, .. } => format!("{key} failed: {}", brief(reason)),
+        Event::SubsamplingChecked { before: Some(_), after: Some(_) } => {
+            format!("{key} now uses all training data")
+        }
+        Event::ContaminationChecked { overall: Some(verdict), verdicts } => {
+            format!("{key} compared with {} discussions: {verdict:?}", verdicts.len())
+        }
         Event::LeakageChecked { found: false, .. }
         | Event::DataUsageChecked { changed: false }
+        | Event::SubsamplingChecked { .. }
+        | Event::ContaminationChecked { overall: None, .. }
+        | Event::Ranked { .. }
+        | Event::OuterStepStarted { .. }
+        | Event::BlockChecked { .. }
+        | Event::BlockReplaced { .. }
+        | Event::InnerLoopStarted { .. }
+        | Event::InnerLoopEnded { .. }
+        | Event::RoundStarted { .. }
+        | Event::OuterLoopEnded { .. }
         | Event::OuterStepEnded { .. } => return None,
     })
 }
@@ -149,7 +188,7 @@ fn is_told_again(key: &str, event: &Event) -> bool {
         && key.rsplit('/').next().is_some_and(judged)
 }
 
-fn title(phase: Phase) -> &'static str {
+pub(crate) fn title(phase: Phase) -> &'static str {
     match phase {
         Phase::Phase1 => "Phase 1: Initial Solution Generation",
         Phase::Phase2 => "Phase 2: Refinement",
@@ -178,7 +217,8 @@ fn shown(score: Option<Score>) -> String {
 
 /// A text on one line, cut short, without control characters.
 fn brief(text: &str) -> String {
-    let text = plain(text);
+    // A reply may have a megabyte, of which a line shows nothing.
+    let text = plain(&text.chars().take(4 * SHOWN_CHARS).collect::<String>());
     if text.chars().count() <= SHOWN_CHARS {
         return text;
     }

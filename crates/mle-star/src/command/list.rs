@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
+use mle_star::look::Worker;
 use mle_star_search::event::Record;
 use mle_star_search::rundir::RunDir;
-use mle_star_view::{Overview, State, plain_json};
+use mle_star_view::{Glance, State, plain_json};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -26,8 +27,8 @@ pub(crate) struct Arguments {
 #[derive(Debug, Serialize)]
 struct Listed {
     name: String,
-    state: &'static str,
-    overview: Overview,
+    state: String,
+    overview: Glance,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
@@ -57,17 +58,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn look_at(root: &Utf8Path) -> Listed {
-    let journal = RunDir::at(root).journal();
+    let dir = RunDir::at(root);
     let name = root.file_name().unwrap_or_default().to_owned();
-    match mle_star_journal::read::<Record>(&journal) {
+    match mle_star_journal::read::<Record>(&dir.journal()) {
         Ok(records) => {
-            let overview = Overview::of(&records);
-            Listed { name, state: super::show::state(&overview, &journal), overview, error: None }
+            let (overview, state) = mle_star::look::look_at(&records, &dir, Worker::Anybody);
+            Listed { name, state: state.to_string(), overview: overview.glance(), error: None }
         }
         Err(error) => Listed {
             name,
-            state: "damaged",
-            overview: Overview::default(),
+            state: "damaged".to_owned(),
+            overview: Glance::default(),
             error: Some(format!("{:#}", anyhow::Error::from(error))),
         },
     }
@@ -94,7 +95,7 @@ fn table(listed: &[Listed]) -> String {
             overview.scripts.to_string(),
             overview.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.2}")),
         ];
-        row(&run.name, run.state, figures)
+        row(&run.name, &run.state, figures)
     });
     std::iter::once(row("run", "state", heading)).chain(rows).collect()
 }

@@ -3,14 +3,15 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 use clap::Args;
 use mle_star::RunError;
+use mle_star::look::{Worker, look_at, read};
 use mle_star_exec::limits::size;
 use mle_star_exec::{Captured, Ended};
 use mle_star_search::event::{Output, Record};
 use mle_star_search::rundir::RunDir;
-use mle_star_view::{Detail, Overview, State, plain_json, plain_lines};
+use mle_star_view::{Detail, Overview, plain_json, plain_lines};
 
 use crate::failure::Failure;
 
@@ -34,13 +35,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if !dir.journal().is_file() {
         return Err(RunError::NoRun(arguments.run.clone()).into());
     }
-    let records: Vec<Record> = mle_star_journal::read(&dir.journal())
-        .map_err(|error| RunError::Open { run: arguments.run.clone(), source: error.into() })?;
+    let records = read(&dir)?;
     let text = match &arguments.step {
         Some(step) => show_step(&records, step, arguments.json)?,
         None if arguments.json => {
-            let overview = Overview::of(&records);
-            plain_json(&serde_json::to_string_pretty(&overview).context("cannot show the run")?)
+            let (overview, _) = look_at(&records, &dir, Worker::Anybody);
+            mle_star::look::json(&overview).context("cannot show the run")?
         }
         None => show_run(&records, &dir),
     };
@@ -48,30 +48,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How a run is doing, in a word.
-pub(crate) fn state(overview: &Overview, journal: &Utf8Path) -> &'static str {
-    match overview.state {
-        State::Finished => "finished",
-        State::Unfinished if mle_star_journal::is_locked(journal).unwrap_or(false) => "running",
-        State::Unfinished => "stopped",
-        State::Empty => "empty",
-    }
-}
-
 fn show_run(records: &[Record], dir: &RunDir) -> String {
-    let overview = Overview::of(records);
+    let open: Vec<String> =
+        Overview::of(records).open_steps().iter().map(|step| step.key.clone()).collect();
+    let (overview, state) = look_at(records, dir, Worker::Anybody);
+    let glance = overview.glance();
     let mut lines: Vec<String> =
         records.iter().filter_map(|it| mle_star_view::line(it, Detail::Steps)).collect();
-    let best = overview.best.map_or_else(|| "-".to_owned(), |best| best.to_string());
+    let best = glance.best.map_or_else(|| "-".to_owned(), |best| best.to_string());
     lines.push(String::new());
     lines.push(format!(
         "{} · best {best} · {} agent calls · {} scripts · {} warnings",
-        state(&overview, &dir.journal()),
-        overview.agent_calls,
-        overview.scripts,
-        overview.warnings.len(),
+        state, glance.agent_calls, glance.scripts, glance.warnings,
     ));
-    lines.extend(overview.open_steps.iter().map(|step| format!("not finished: {step}")));
+    lines.extend(open.iter().map(|step| format!("not finished: {step}")));
     if dir.submission().is_file() {
         lines.push(format!("submission: {}", dir.submission()));
     }

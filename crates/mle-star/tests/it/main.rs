@@ -17,5 +17,7 @@ mod odd;
 mod playbook;
 mod python;
 mod requirements;
+mod seeing;
 mod shop;
+mod taking;
 mod whole_run;

@@ -16,14 +16,8 @@ const DOCUMENTS: [(&str, &str, usize); 5] = [
     ("REQ-OR", "09 Orchestrator", 57),
 ];
 
-const SEEING: &str = "Seeing a run: terminal, web page, report, and a command line people like";
-
 /// What waits for later work.
 const PENDING: &[(&str, &str)] = &[
-    ("REQ-P2O-037", SEEING),
-    ("REQ-P2I-043", SEEING),
-    ("REQ-P3-039", SEEING),
-    ("REQ-OR-047", SEEING),
 ];
 
 fn root() -> Utf8PathBuf {

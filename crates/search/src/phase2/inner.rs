@@ -125,6 +125,10 @@ async fn refine(
             return Ok(Refined { code, solution: None });
         }
     };
+    ctx.tell(Event::BlockReplaced {
+        before: code_block.content.chars().count(),
+        after: code.chars().count(),
+    })?;
     let evaluated = evaluate(ctx, &candidate, EvalOptions::validation(ctx.config())).await?;
     Ok(Refined { code, solution: Some(evaluated.solution) })
 }

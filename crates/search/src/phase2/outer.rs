@@ -42,6 +42,8 @@ pub async fn run_phase2_outer_loop(
         let ctx = ctx.scope(format_args!("outer-{outer_step}"));
         let (mut summary, mut target) = (String::new(), None);
         if !ctx.is_cut_short()? {
+            let summaries = known(&step_history).len();
+            ctx.tell(Event::OuterStepStarted { best: best_score, summaries })?;
             let studied = study(&ctx, &best_solution, &known(&step_history)).await;
             summary = unless_short(studied)?.unwrap_or_default();
             let found = find_target(&ctx, &summary, &best_solution, &blocks, &step_history).await;
@@ -61,8 +63,20 @@ pub async fn run_phase2_outer_loop(
         let mut block = CodeBlock { outer_step: Some(outer_step), ..CodeBlock::default() };
         if let Some(RefinePlan { code_block, plan }) = target {
             block.content.clone_from(&code_block);
+            ctx.tell(Event::InnerLoopStarted {
+                characters: code_block.chars().count(),
+                begins: code_block.chars().take(200).collect(),
+                plan: plan.clone(),
+                best: best_score,
+            })?;
             let refined =
                 run_phase2_inner_loop(&ctx, &best_solution, &block, &plan, best_score).await?;
+            ctx.tell(Event::InnerLoopEnded {
+                attempts: refined.attempts.len(),
+                scored: refined.attempts.iter().filter(|it| it.score.is_some()).count(),
+                best: refined.best_score,
+                improved: refined.improved,
+            })?;
             if is_improvement_or_equal(refined.best_score, best_score, direction) {
                 best_solution = refined.best_solution;
                 best_score = refined.best_score;
@@ -81,6 +95,8 @@ pub async fn run_phase2_outer_loop(
         step_history.push(record);
         ctx.tell(Event::OuterStepEnded { best: best_score })?;
     }
+    let steps = step_history.iter().filter(|step| !step.was_skipped).count();
+    ctx.tell(Event::OuterLoopEnded { steps, best: best_score })?;
     Ok(Phase2Result {
         ablation_summaries: summaries,
         refined_blocks: blocks,
@@ -134,15 +150,19 @@ async fn find_target(
             None if parse_retries == 0 => break,
             None => parse_retries -= 1,
             Some(output) => {
-                let first = output.plans.first().and_then(|plan| in_script(plan, solution));
-                if first.is_some() {
-                    return Ok(first);
-                }
-                let quoted: String = output
-                    .plans
-                    .first()
+                let first = output.plans.first();
+                let quoted: String = first
                     .map(|plan| plan.code_block.chars().take(100).collect())
                     .unwrap_or_default();
+                let located = first.and_then(|plan| locate(&solution.content, &plan.code_block));
+                ctx.tell(Event::BlockChecked {
+                    matched: located.map(|it| it.matched),
+                    attempt,
+                    begins: quoted.clone(),
+                })?;
+                if let (Some(plan), Some(block)) = (first, located) {
+                    return Ok(Some(at(plan, block)));
+                }
                 ctx.warn(format!("the extracted block is not in the script: {quoted}"))?;
                 readable.push(output);
                 if block_retries == 0 {
@@ -166,8 +186,11 @@ async fn find_target(
 
 /// The plan with its block as it stands in the script, if it stands there.
 fn in_script(plan: &RefinePlan, solution: &SolutionScript) -> Option<RefinePlan> {
-    let Located { text, .. } = locate(&solution.content, &plan.code_block)?;
-    Some(RefinePlan { code_block: text.to_owned(), plan: plan.plan.clone() })
+    Some(at(plan, locate(&solution.content, &plan.code_block)?))
+}
+
+fn at(plan: &RefinePlan, block: Located<'_>) -> RefinePlan {
+    RefinePlan { code_block: block.text.to_owned(), plan: plan.plan.clone() }
 }
 
 /// What the extractor goes by when this step's study failed.

@@ -2,6 +2,7 @@ use serde::Serialize;
 
 use crate::block::locate;
 use crate::error::Error;
+use crate::event::Event;
 use crate::models::{
     AgentType, ContaminationVerdict, DataContaminationResult, SolutionPhase, SolutionScript,
 };
@@ -95,27 +96,32 @@ pub async fn remove_subsampling(
     let text = ctx.ask(&role).await?.reply.text;
     let quoted = extract_code_block(&text);
     if quoted.trim().is_empty() || says_none(&quoted) {
+        ctx.tell(Event::SubsamplingChecked { before: None, after: None })?;
         return Ok(solution.clone());
     }
     let Some(block) = locate(&solution.content, &quoted) else {
         ctx.warn(format!("the subsampling block is not in the script: {}", excerpt(&quoted)))?;
         return Ok(solution.clone());
     };
+    let before = Some(block.text.chars().count());
     let role = SubsamplingRemove { code_block_with_subsampling: block.text };
     let Asked { reply, at } = ctx.ask(&role).await?;
     let text = reply.text;
     // A fenced reply may be blank: then the block did nothing but subsample.
     let Some(code) = try_extract_code(&text).or_else(|| text.contains("```").then(String::new))
     else {
+        ctx.tell(Event::SubsamplingChecked { before, after: None })?;
         ctx.warn(format!("A_test rewrote no code: {}", excerpt(&text)))?;
         return Ok(solution.clone());
     };
     let content = solution.content.replacen(block.text, &code, 1);
     let full = solution.with_content(content, at);
     if let Err(error) = mle_star_python::check_syntax(&full.content) {
+        ctx.tell(Event::SubsamplingChecked { before, after: None })?;
         ctx.warn(format!("without its subsampling the script does not parse, {error}; kept"))?;
         return Ok(solution.clone());
     }
+    ctx.tell(Event::SubsamplingChecked { before, after: Some(code.chars().count()) })?;
     let mut cuts = heads(block.text);
     cuts.extend([".sample(", ".head("].into_iter().filter(|it| block.text.contains(it)));
     if cuts.iter().any(|it| code.contains(it)) {
@@ -200,5 +206,6 @@ pub async fn check_contamination(
     } else {
         Some(ContaminationVerdict::Novel)
     };
+    ctx.tell(Event::ContaminationChecked { verdicts, overall: verdict })?;
     Ok(verdict.map(|verdict| DataContaminationResult { verdict }))
 }

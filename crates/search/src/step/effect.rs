@@ -12,9 +12,13 @@ use serde_json::Value;
 use super::{Asked, Digest, Ran, Run, RunCtx};
 use crate::budget;
 use crate::error::Error;
-use crate::event::{Event, Lack, Output};
+use crate::event::{Begun, Event, Given, Lack, Output};
 use crate::models::{AgentConfig, OutputSchema, Score, SolutionPhase, SolutionScript};
 use crate::roles::Role;
+use crate::rundir::RunDir;
+
+/// Under which name the log of a run tells of it.
+const LOG: &str = "mle_star";
 
 /// The longest wait between two tries to reach an agent.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
@@ -27,8 +31,16 @@ impl RunCtx<'_> {
         let input = serde_json::to_value(role).unwrap_or_default();
         // The prompt also shows limits and the machine, which may change under a resumed run.
         let digest = Digest::of(&(R::AGENT, R::VARIANT, &template.template, &input));
+        let begun =
+            Begun::Ask { role: R::AGENT, lane: self.lane.clone(), given: Given::all_of(&input) };
         let work = async {
             let call = ctx.call::<R>(template.render(&role.variables(&ctx))?, input);
+            if tracing::enabled!(target: LOG, tracing::Level::DEBUG) {
+                let mut prompt = call.prompt.clone();
+                self.run.redact(&mut prompt);
+                let (step, role) = (ctx.key.as_str(), call.role.as_str());
+                tracing::debug!(target: LOG, step, role, prompt, "prompt");
+            }
             let _turn = self.run.agent_turns.acquire().await;
             let mut output = ctx.converse(call).await?;
             if let Output::Asked { reply, .. } = &mut output {
@@ -37,7 +49,7 @@ impl RunCtx<'_> {
             }
             Ok(output)
         };
-        match ctx.once(digest, work).await? {
+        match ctx.once(digest, Some(begun), work).await? {
             (Output::Asked { reply, no_answer }, at) => {
                 if let Some(reason) = no_answer {
                     ctx.warn(format!("{} gave no answer: {reason}", R::AGENT))?;
@@ -124,6 +136,12 @@ impl RunCtx<'_> {
     ) -> Result<Ran, Error> {
         let ctx = self.scope("run");
         let digest = Digest::of(&script.content);
+        let begun = Begun::Run {
+            lane: self.lane.clone(),
+            script: RunDir::script_name(&script.content),
+            characters: script.content.chars().count(),
+            time_limit_seconds: time_limit.as_secs_f64(),
+        };
         let work = async {
             let _slot = self.run.script_slots.acquire().await;
             if let Some(lack) = self.gate() {
@@ -167,7 +185,7 @@ impl RunCtx<'_> {
             }
             Ok(Output::Ran { outcome, script: name, submission, fit })
         };
-        match ctx.once(digest.clone(), work).await? {
+        match ctx.once(digest.clone(), Some(begun), work).await? {
             (Output::Ran { outcome, submission, fit, .. }, _) => {
                 Ok(Ran { outcome, submission, fit })
             }

@@ -11,7 +11,7 @@ use tokio::sync::broadcast;
 
 use super::{Digest, OnChange, StepKey};
 use crate::error::{Diagnostics, Error};
-use crate::event::{Decision, Event, FORMAT, Header, Lack, Output, Record};
+use crate::event::{Begun, Decision, Event, FORMAT, Header, Lack, Output, Record};
 use crate::models::PipelineConfig;
 use crate::state::{PipelineState, Tally};
 
@@ -40,8 +40,6 @@ struct State {
     happened: HashSet<(StepKey, u32)>,
     /// How many events there were so far, by place.
     event_counts: HashMap<StepKey, u32>,
-    /// Running time of earlier lives.
-    elapsed_before: f64,
     began: Timestamp,
     tally: Tally,
 }
@@ -85,7 +83,7 @@ impl Recorder {
         let opened = Record::Opened { at: now, header: header.clone() };
         journal.append(&opened)?;
         let recorder = Self::new(Mode::Writing { journal, announced: true }, OnChange::Stop, now);
-        recorder.state().tally.note(&opened, 0.0);
+        recorder.state().tally.note(&opened);
         Ok(recorder)
     }
 
@@ -125,7 +123,6 @@ impl Recorder {
             decisions: HashMap::new(),
             happened: HashSet::new(),
             event_counts: HashMap::new(),
-            elapsed_before: 0.0,
             began: now,
             tally: Tally::default(),
         };
@@ -184,8 +181,13 @@ impl Recorder {
         self.append(Record::Decided { at, key: key.clone(), decision }, Journal::append_unsynced)
     }
 
-    pub(super) fn started(&self, key: &StepKey, at: Timestamp) -> Result<(), Error> {
-        self.append(Record::Started { at, key: key.clone() }, Journal::append_unsynced)
+    pub(super) fn started(
+        &self,
+        key: &StepKey,
+        begun: Option<Begun>,
+        at: Timestamp,
+    ) -> Result<(), Error> {
+        self.append(Record::Started { at, key: key.clone(), begun }, Journal::append_unsynced)
     }
 
     pub(super) fn abandoned(&self, key: &StepKey, at: Timestamp) -> Result<(), Error> {
@@ -228,8 +230,7 @@ impl Recorder {
 
     /// Running time of all lives of the run.
     pub(super) fn elapsed(&self, now: Timestamp) -> f64 {
-        let state = self.state();
-        state.elapsed_before + seconds_between(state.began, now)
+        self.state().tally.elapsed(now)
     }
 
     /// What the run has spent, calls in flight at a kill included.
@@ -304,8 +305,7 @@ impl Recorder {
         write(journal, &record)?;
         written.push(record);
         for record in written {
-            let running = state.elapsed_before + seconds_between(state.began, record.at());
-            state.tally.note(&record, running);
+            state.tally.note(&record);
             self.readers.send(record).ok(); // nobody may be watching
         }
         Ok(())
@@ -334,15 +334,8 @@ impl State {
     /// Takes in what is on record, and returns the settings that were in force at its end.
     fn load(&mut self, records: Vec<Record>) -> Option<PipelineConfig> {
         let mut config = None;
-        let (mut life_began, mut last) = (None, None);
         for (position, record) in records.into_iter().enumerate() {
-            let at = record.at();
-            if matches!(record, Record::Opened { .. } | Record::Resumed { .. }) {
-                self.elapsed_before += lived(life_began, last);
-                life_began = Some(at);
-            }
-            last = Some(at);
-            self.tally.note(&record, self.elapsed_before + lived(life_began, last));
+            self.tally.note(&record);
             match record {
                 Record::Opened { header, .. } => config = Some(header.config),
                 Record::Settings { config: new, .. } => {
@@ -364,8 +357,7 @@ impl State {
                 }
             }
         }
-        self.elapsed_before += lived(life_began, last);
-        self.tally.count_calls_in_flight();
+        self.tally.begin_life(self.began);
         config
     }
 
@@ -423,12 +415,4 @@ pub(super) fn read_header(path: &Utf8Path) -> Result<Header, Error> {
         header.config = config;
     }
     Ok(header)
-}
-
-fn lived(from: Option<Timestamp>, to: Option<Timestamp>) -> f64 {
-    from.zip(to).map_or(0.0, |(from, to)| seconds_between(from, to))
-}
-
-fn seconds_between(from: Timestamp, to: Timestamp) -> f64 {
-    to.duration_since(from).as_secs_f64().max(0.0)
 }

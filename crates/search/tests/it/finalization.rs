@@ -329,9 +329,11 @@ async fn a_good_script_is_run_once_and_its_submission_kept() {
     assert_eq!(
         told,
         [
+            Event::SubsamplingChecked { before: None, after: None },
             Event::LeakageChecked { found: false, changed: false },
             Event::Evaluated { purpose: Purpose::Submission, score: None, repairs: 0, error: None },
             Event::Submitted { rows: Some(1) },
+            Event::ContaminationChecked { verdicts: Vec::new(), overall: None },
         ]
     );
 }
@@ -809,9 +811,11 @@ async fn the_events_tell_finalization_from_its_start_to_its_end() {
         [
             Event::PhaseStarted { phase: Phase::Finalization },
             Event::Selected { from: SolutionPhase::Refined, score: score(0.6) },
+            Event::SubsamplingChecked { before: None, after: None },
             Event::LeakageChecked { found: false, changed: false },
             Event::Evaluated { purpose: Purpose::Submission, score: None, repairs: 0, error: None },
             Event::Submitted { rows: Some(1) },
+            Event::ContaminationChecked { verdicts: Vec::new(), overall: None },
             Event::Published { score: score(0.6), from: SolutionPhase::Refined },
             Event::PhaseEnded { phase: Phase::Finalization, best: Some(score(0.6)) },
         ]

@@ -93,7 +93,7 @@ fn stand_in(phase1: &Phase1Result) -> Phase2Result {
 /// The steps of the journal, as they began and ended, with their times.
 fn boundaries(world: &World) -> Vec<(String, Timestamp)> {
     let steps = world.records().into_iter().filter_map(|record| match record {
-        Record::Started { at, key } | Record::Finished { at, key, .. } => {
+        Record::Started { at, key, .. } | Record::Finished { at, key, .. } => {
             Some((key.to_string(), at))
         }
         _ => None,

@@ -848,6 +848,7 @@ async fn the_events_tell_the_phase_from_its_start_to_its_score() {
         ("phase1", Event::Retrieved { models: vec!["model-0".to_owned()] }),
         ("phase1/candidate-0", clean()),
         ("phase1/candidate-0", evaluated(0.5)),
+        ("phase1", Event::Ranked { candidates: vec![0] }),
         ("phase1/checks", Event::DataUsageChecked { changed: true }),
         ("phase1/checks", clean()),
         ("phase1/checks", evaluated(0.7)),
