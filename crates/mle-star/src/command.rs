@@ -7,6 +7,7 @@ pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod stop;
+pub(crate) mod ui;
 
 mod dry_run;
 mod sandbox;
@@ -24,6 +25,7 @@ pub(crate) enum Command {
     Resume(resume::Arguments),
     List(list::Arguments),
     Show(show::Arguments),
+    Ui(ui::Arguments),
     Stop(stop::Arguments),
     Doctor(doctor::Arguments),
     Demo(demo::Arguments),

@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         Command::Resume(arguments) => command::resume::run(arguments),
         Command::List(arguments) => command::list::run(&arguments),
         Command::Show(arguments) => command::show::run(&arguments),
+        Command::Ui(arguments) => command::ui::run(&arguments),
         Command::Stop(arguments) => command::stop::run(&arguments),
         Command::Doctor(arguments) => command::doctor::run(arguments),
         Command::Demo(arguments) => command::demo::run(arguments),

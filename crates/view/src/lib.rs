@@ -4,9 +4,11 @@
 //! [`line()`] says one record in one line. Text that agents and scripts wrote is hostile, and is
 //! stripped of control characters before it reaches a terminal.
 
+mod forecast;
 mod line;
 mod overview;
 
+pub use forecast::Forecast;
 pub use line::{Detail, line, plain, plain_json, plain_lines, shell_word};
 pub use overview::{
     Budget, Effect, Glance, Lane, LaneState, OpenStep, Overview, PhaseOutcome, PhaseSpan, Point,

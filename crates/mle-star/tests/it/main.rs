@@ -3,6 +3,7 @@
 #![expect(clippy::wildcard_enum_match_arm, reason = "a test looks for one kind of thing")]
 
 mod bad_input;
+mod browser;
 mod cli;
 mod containment;
 mod kill;
@@ -12,4 +13,5 @@ mod playbook;
 mod python;
 mod requirements;
 mod shop;
+mod web;
 mod whole_run;
