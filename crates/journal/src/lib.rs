@@ -23,11 +23,12 @@
 //!   and the file is left as it was found.
 //!
 //! A journal has one writer, which holds an advisory lock on the file, and any number of readers,
-//! which need no lock ([`read`]).
+//! which need no lock ([`read`], and [`Tail`] for one that grows).
 //!
 //! Deliberately absent: what records mean, and any way to change or remove one.
 
 mod lines;
+mod tail;
 
 use std::fs::TryLockError;
 use std::io::{self, BufRead as _, Read as _, Write as _};
@@ -38,6 +39,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use fs_err as fs;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+pub use tail::{News, Tail, read_at};
 
 /// A journal open for writing. No other process can write to it while this lives.
 #[derive(Debug)]

@@ -38,7 +38,7 @@ pub(crate) fn parse<R: DeserializeOwned>(bytes: &[u8]) -> Result<Lines<R>, BadLi
     Ok(lines)
 }
 
-fn parse_line<R: DeserializeOwned>(line: &[u8]) -> serde_json::Result<R> {
+pub(crate) fn parse_line<R: DeserializeOwned>(line: &[u8]) -> serde_json::Result<R> {
     // To JSON a carriage return is only white space. To us it says that an editor or a file
     // transfer rewrote the journal, and then nothing else in it can be trusted either.
     if line.ends_with(b"\r") {

@@ -13,6 +13,7 @@ pub(crate) mod run;
 pub(crate) mod shell;
 pub(crate) mod show;
 pub(crate) mod stop;
+pub(crate) mod ui;
 
 mod dry_run;
 mod logging;
@@ -34,6 +35,7 @@ pub(crate) enum Command {
     Diff(diff::Arguments),
     Report(report::Arguments),
     Export(export::Arguments),
+    Ui(ui::Arguments),
     Stop(stop::Arguments),
     Clean(clean::Arguments),
     Doctor(doctor::Arguments),

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Command::Diff(arguments) => command::diff::run(&arguments),
         Command::Report(arguments) => command::report::run(&arguments),
         Command::Export(arguments) => command::export::run(&arguments),
+        Command::Ui(arguments) => command::ui::run(&arguments),
         Command::Stop(arguments) => command::stop::run(&arguments),
         Command::Clean(arguments) => command::clean::run(&arguments),
         Command::Doctor(arguments) => command::doctor::run(arguments),

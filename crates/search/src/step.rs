@@ -8,6 +8,7 @@
 mod effect;
 mod key;
 mod limit;
+mod recall;
 mod recorder;
 
 use std::future::Future;
@@ -34,6 +35,7 @@ use crate::rundir::RunDir;
 use crate::state::{PipelineState, Tally};
 
 pub use key::{Digest, StepKey};
+use recall::Recall;
 use recorder::{Lookup, Recorder};
 
 /// Says what time it is. The search itself never asks: only what is recorded carries a time.
@@ -76,6 +78,8 @@ pub struct Run {
     in_flight: AtomicUsize,
     warned_of_cost: AtomicBool,
     handed_back: AtomicUsize,
+    /// The call that somebody wants to see again.
+    recall: Option<Recall>,
 }
 
 /// What to do where the journal and the search disagree.
@@ -184,6 +188,7 @@ impl Run {
             in_flight: AtomicUsize::new(0),
             warned_of_cost: AtomicBool::new(false),
             handed_back: AtomicUsize::new(0),
+            recall: None,
         })
     }
 

@@ -5,12 +5,14 @@
 //! [`log`] what a log says of each record. Text that agents and scripts wrote is hostile, and is
 //! stripped of control characters before it reaches a terminal.
 
+mod forecast;
 mod format;
 mod line;
 pub mod log;
 mod overview;
 pub mod report;
 
+pub use forecast::Forecast;
 pub use line::{Detail, level, line, plain, plain_json, plain_lines, shell_word};
 pub use overview::{
     Budget, Effect, Glance, Lane, LaneState, OpenStep, Overview, PhaseOutcome, PhaseSpan, Point,

@@ -17,6 +17,7 @@ use mle_star_search::rundir::RunDir;
 use mle_star_search::step::Request;
 use mle_star_view::log::is_logged;
 use mle_star_view::{Detail, plain};
+use mle_star_web::{Patience, Server, Source};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -37,6 +38,10 @@ pub(crate) struct Output {
     /// Print every step
     #[arg(long, short)]
     verbose: bool,
+
+    /// Serve a web page of the run while it lasts, and print its address on standard error
+    #[arg(long)]
+    ui: bool,
 }
 
 impl Output {
@@ -70,6 +75,7 @@ pub(crate) fn watch(
         for error in super::logging::listen(&run) {
             say(&format!("warning: no log: {}", plain(&error.to_string())));
         }
+        let _page = output.ui.then(|| serve(&run));
         let shown = &Shown::new(output, run.header().config.log_level);
         show_beginning(shown, &run)?;
         let mut records = run.subscribe();
@@ -114,6 +120,22 @@ pub(crate) fn watch(
             None => ExitCode::SUCCESS,
         })
     })
+}
+
+/// Serves the page of a run. It reads what is on disk, in a thread of its own; a page that cannot be
+/// served is no reason not to run.
+fn serve(run: &Run) -> Option<Server> {
+    let source = Source::Run(run.dir().root().to_owned());
+    match Server::start(source, 0, Patience::default()) {
+        Ok(page) => {
+            say(&format!("page: {}", page.address()));
+            Some(page)
+        }
+        Err(error) => {
+            say(&format!("warning: there is no page: {error}"));
+            None
+        }
+    }
 }
 
 /// Ends when no step is in flight any more, or when scripts had 10 seconds and calls 60.

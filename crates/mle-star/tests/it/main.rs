@@ -6,6 +6,7 @@ mod bad_input;
 mod bench;
 #[path = "../../../claude/tests/it/binary.rs"]
 mod binary;
+mod browser;
 mod claude;
 mod cli;
 mod containment;
@@ -20,4 +21,5 @@ mod requirements;
 mod seeing;
 mod shop;
 mod taking;
+mod web;
 mod whole_run;

@@ -31,6 +31,9 @@ impl RunCtx<'_> {
         let input = serde_json::to_value(role).unwrap_or_default();
         // The prompt also shows limits and the machine, which may change under a resumed run.
         let digest = Digest::of(&(R::AGENT, R::VARIANT, &template.template, &input));
+        if let Some(recall) = self.run.recall.as_ref().filter(|it| it.is_at(&ctx.key)) {
+            recall.keep(ctx.call::<R>(template.render(&role.variables(&ctx))?, input.clone()));
+        }
         let begun =
             Begun::Ask { role: R::AGENT, lane: self.lane.clone(), given: Given::all_of(&input) };
         let work = async {

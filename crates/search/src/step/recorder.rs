@@ -113,6 +113,16 @@ impl Recorder {
         Ok(recorder)
     }
 
+    /// The record at `path` as far as it goes, and the settings at its end. Nothing is ever done.
+    pub(super) fn rehearse(
+        path: &Utf8Path,
+        now: Timestamp,
+    ) -> Result<(Self, Option<PipelineConfig>), Error> {
+        let recorder = Self::new(Mode::Rehearsing { journal: None }, OnChange::Stop, now);
+        let config = recorder.state().load(mle_star_journal::read(path)?);
+        Ok((recorder, config))
+    }
+
     fn new(mode: Mode, on_change: OnChange, now: Timestamp) -> Self {
         let state = State {
             mode,
