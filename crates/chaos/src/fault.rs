@@ -1,0 +1,310 @@
+//! What befalls a run from outside.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use camino::Utf8Path;
+use fs_err as fs;
+use rustix::process::Signal;
+
+use crate::place::{Ended, Life, Place};
+use crate::processes::{self, Part};
+use crate::random::Random;
+
+/// How long anything in a trial may take before it counts as hanging.
+pub const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Something that happens to the processes or the files of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Fault {
+    KillOrchestrator,
+    KillSupervisor,
+    KillKeeper,
+    KillCli,
+    KillScript,
+    PauseOrchestrator,
+    PauseSupervisor,
+    PauseCli,
+    PauseScript,
+    Terminate,
+    Interrupt,
+    InterruptTwice,
+    TwoResumes,
+    DeleteWorkspaces,
+    DeleteWorkspacesWhileDown,
+    DiskFull,
+    ReadOnly,
+}
+
+/// What came of a fault.
+#[derive(Debug)]
+pub enum Aftermath {
+    /// The run was over before.
+    TooLate(Life),
+    /// The process goes on.
+    Alive(Life),
+    /// The process ended, and the run is to be resumed.
+    Down,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 17] = [
+        Self::KillOrchestrator,
+        Self::KillSupervisor,
+        Self::KillKeeper,
+        Self::KillCli,
+        Self::KillScript,
+        Self::PauseOrchestrator,
+        Self::PauseSupervisor,
+        Self::PauseCli,
+        Self::PauseScript,
+        Self::Terminate,
+        Self::Interrupt,
+        Self::InterruptTwice,
+        Self::TwoResumes,
+        Self::DeleteWorkspaces,
+        Self::DeleteWorkspacesWhileDown,
+        Self::DiskFull,
+        Self::ReadOnly,
+    ];
+
+    /// The ways to be killed that a run must end from as if nothing had happened.
+    pub const KILLS: [Self; 5] = [
+        Self::KillOrchestrator,
+        Self::KillOrchestrator,
+        Self::KillSupervisor,
+        Self::KillKeeper,
+        Self::KillCli,
+    ];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::KillOrchestrator => "kill -9 of the orchestrator",
+            Self::KillSupervisor => "kill -9 of a supervisor",
+            Self::KillKeeper => "kill -9 of a keeper",
+            Self::KillCli => "kill -9 of the CLI",
+            Self::KillScript => "kill -9 of a script",
+            Self::PauseOrchestrator => "SIGSTOP of the orchestrator",
+            Self::PauseSupervisor => "SIGSTOP of a supervisor",
+            Self::PauseCli => "SIGSTOP of the CLI",
+            Self::PauseScript => "SIGSTOP of a script",
+            Self::Terminate => "SIGTERM",
+            Self::Interrupt => "ctrl-C",
+            Self::InterruptTwice => "ctrl-C twice",
+            Self::TwoResumes => "two resumes at once",
+            Self::DeleteWorkspaces => "workspaces deleted",
+            Self::DeleteWorkspacesWhileDown => "workspaces deleted while down",
+            Self::DiskFull => "disk full",
+            Self::ReadOnly => "read-only directory",
+        }
+    }
+
+    /// Whether the run must end as if it had not happened. A script that is killed or loses its
+    /// folder has failed, and a run with a failed script is another run.
+    pub fn keeps_the_result(self) -> bool {
+        !matches!(self, Self::KillScript | Self::DeleteWorkspaces)
+    }
+
+    /// Whether a file system of its own is needed.
+    pub fn needs_mount(self) -> bool {
+        matches!(self, Self::DiskFull | Self::ReadOnly)
+    }
+
+    fn part(self) -> Option<Part> {
+        match self {
+            Self::KillSupervisor | Self::PauseSupervisor => Some(Part::Supervisor),
+            Self::KillKeeper => Some(Part::Keeper),
+            Self::KillCli | Self::PauseCli => Some(Part::Cli),
+            Self::KillScript | Self::PauseScript => Some(Part::Script),
+            Self::KillOrchestrator
+            | Self::PauseOrchestrator
+            | Self::Terminate
+            | Self::Interrupt
+            | Self::InterruptTwice
+            | Self::TwoResumes
+            | Self::DeleteWorkspaces
+            | Self::DeleteWorkspacesWhileDown
+            | Self::DiskFull
+            | Self::ReadOnly => None,
+        }
+    }
+
+    /// Lets it happen now.
+    pub fn befall(
+        self,
+        place: &Place,
+        mut life: Life,
+        random: &mut Random,
+    ) -> anyhow::Result<Aftermath> {
+        if life.ended()?.is_some() {
+            return Ok(Aftermath::TooLate(life));
+        }
+        let mut target = life.pid();
+        if let Some(part) = self.part() {
+            // There may be none at the moment; one will come, unless the run ends.
+            let is_there = || !processes::playing(part, place.root()).is_empty();
+            if !life.wait_until(PATIENCE, is_there)? {
+                return Ok(Aftermath::TooLate(life));
+            }
+            let there = processes::playing(part, place.root());
+            let Some(process) = random.pick(&there) else {
+                return Ok(Aftermath::TooLate(life));
+            };
+            target = process.pid;
+        }
+        match self {
+            Self::KillOrchestrator => life.kill()?,
+            Self::KillSupervisor | Self::KillKeeper | Self::KillCli | Self::KillScript => {
+                processes::send(target, Signal::KILL);
+                return Ok(Aftermath::Alive(life));
+            }
+            Self::PauseOrchestrator
+            | Self::PauseSupervisor
+            | Self::PauseCli
+            | Self::PauseScript => {
+                processes::send(target, Signal::STOP);
+                std::thread::sleep(Duration::from_millis(100 + random.below(900)));
+                processes::send(target, Signal::CONT);
+                return Ok(Aftermath::Alive(life));
+            }
+            Self::Terminate => return signalled(life, Signal::TERM, 143, 1),
+            Self::Interrupt => return signalled(life, Signal::INT, 130, 1),
+            Self::InterruptTwice => return signalled(life, Signal::INT, 130, 2),
+            Self::TwoResumes => {
+                life.kill()?;
+                return two_resumes(place);
+            }
+            Self::DeleteWorkspaces => {
+                delete_workspaces(place)?;
+                return Ok(Aftermath::Alive(life));
+            }
+            Self::DeleteWorkspacesWhileDown => {
+                life.kill()?;
+                // Supervisors may outlive us, and are to end by themselves.
+                processes::outlasting(place.root(), Duration::from_secs(20));
+                delete_workspaces(place)?;
+            }
+            Self::DiskFull => return disk_full(place, life),
+            Self::ReadOnly => {
+                life.kill()?;
+                return read_only(place);
+            }
+        }
+        Ok(Aftermath::Down)
+    }
+}
+
+/// Asked to end, it ends with `code`, unless it was done anyway.
+fn signalled(life: Life, signal: Signal, code: i32, times: u32) -> anyhow::Result<Aftermath> {
+    for _ in 0..times {
+        processes::send(life.pid(), signal);
+        std::thread::sleep(Duration::from_millis(30));
+    }
+    let Ended { code: found, said } = life.finish(PATIENCE)?;
+    // Before it listens, a signal ends it as it ends any process; at its end it may be done first.
+    let is_right = found.is_none_or(|it| it == code || it == 0 || it == 1 || it == 3);
+    ensure!(is_right, "after {signal:?} it ended with {found:?} instead of {code}: {said}");
+    if found == Some(code) && !said.contains("nothing was begun") {
+        ensure!(said.contains("mle-star resume"), "it does not say how to go on: {said}");
+    }
+    Ok(Aftermath::Down)
+}
+
+/// Of two processes that take up the same run at the same time, one goes on and the other says why
+/// it does not.
+fn two_resumes(place: &Place) -> anyhow::Result<Aftermath> {
+    if place.run().is_none() {
+        return Ok(Aftermath::Down);
+    }
+    let mut first = place.live()?;
+    let mut second = place.live()?;
+    let (mut refused, mut going) = (None, None);
+    let began = std::time::Instant::now();
+    while refused.is_none() && began.elapsed() < PATIENCE {
+        for (one, other) in [(0, &mut first), (1, &mut second)] {
+            if let Some(ended) = other.ended()? {
+                refused = Some((one, ended));
+                break;
+            }
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let (which, ended) = refused.context("two resumes of the same run both go on")?;
+    going.get_or_insert(if which == 0 { second } else { first });
+    match ended.code {
+        // The other may have been through before this one began.
+        Some(0 | 3) => {}
+        Some(1) => {}
+        code => anyhow::bail!("the second of two resumes ended with {code:?}: {}", ended.said),
+    }
+    Ok(going.map_or(Aftermath::Down, Aftermath::Alive))
+}
+
+fn delete_workspaces(place: &Place) -> anyhow::Result<()> {
+    let Some(run) = place.run() else { return Ok(()) };
+    // What is written meanwhile may keep a folder from being removed; then some of it is gone.
+    for _ in 0..3 {
+        std::fs::remove_dir_all(run.join("work")).ok();
+    }
+    Ok(())
+}
+
+/// The disk fills up until the run ends by itself; then there is room again.
+fn disk_full(place: &Place, life: Life) -> anyhow::Result<Aftermath> {
+    let filler = place.root().join("runs/filler");
+    let fill = || {
+        use std::io::Write as _;
+        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&filler)?;
+        for size in [65_536, 4096, 1] {
+            while file.write(&vec![b'x'; size]).is_ok_and(|written| written > 0) {}
+        }
+        anyhow::Ok(())
+    };
+    fill()?;
+    let ended = life.finish(PATIENCE)?;
+    fs::remove_file(&filler)?;
+    ensure!(ended.code.is_some(), "a full disk killed it instead of ending it: {}", ended.said);
+    Ok(Aftermath::Down)
+}
+
+/// A folder that cannot be written to is a reason to end with a message, and no more.
+fn read_only(place: &Place) -> anyhow::Result<Aftermath> {
+    let runs = place.root().join("runs");
+    processes::outlasting(place.root(), Duration::from_secs(20));
+    if place.run().is_none() {
+        return Ok(Aftermath::Down);
+    }
+    mount(&["-o", "remount,ro", runs.as_str()])?;
+    let ended = place.live()?.finish(PATIENCE);
+    mount(&["-o", "remount,rw", runs.as_str()])?;
+    let ended = ended?;
+    // A run that was finished already has nothing to write but its result.
+    ensure!(ended.code == Some(1), "on a read-only disk it ended with {:?}", ended.code);
+    ensure!(ended.said.contains("ead-only"), "it does not say what is wrong: {}", ended.said);
+    Ok(Aftermath::Down)
+}
+
+/// Whether file systems can be mounted: only in a namespace of our own.
+pub fn can_mount() -> bool {
+    std::env::var_os("CHAOS_MOUNTS").is_some()
+}
+
+/// Puts a small file system at `folder`.
+pub fn mount_small(folder: &Utf8Path) -> anyhow::Result<()> {
+    mount(&["-t", "tmpfs", "-o", "size=8m", "tmpfs", folder.as_str()])
+}
+
+/// Takes it away again.
+pub fn unmount(folder: &Utf8Path) {
+    std::process::Command::new("umount").args(["-l", folder.as_str()]).status().ok();
+}
+
+fn mount(arguments: &[&str]) -> anyhow::Result<()> {
+    ensure!(can_mount(), "nothing can be mounted here");
+    let status = std::process::Command::new("mount").args(arguments).status()?;
+    ensure!(status.success(), "mount {} failed", arguments.join(" "));
+    Ok(())
+}

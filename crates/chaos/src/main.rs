@@ -1,0 +1,171 @@
+//! The `chaos` command: seeds in, what did not hold out.
+
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use camino::Utf8PathBuf;
+use clap::{Args, Parser, Subcommand};
+use mle_star_chaos::place::Programs;
+use mle_star_chaos::stand_in::{self, Temper};
+use mle_star_chaos::table;
+use mle_star_chaos::trial::{Plan, Trials};
+
+/// Tries to break whole runs, by seed
+#[derive(Debug, Parser)]
+#[command(name = "chaos")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Kill the orchestrator, supervisors, keepers and the CLI, and resume
+    Kill(Seeds),
+    /// Everything at once: wrong answers, a CLI that misbehaves, signals, kills, disks
+    Mix(Seeds),
+    /// Every fault by itself, and the table of what came of it
+    Table(Table),
+    #[command(name = "__claude", hide = true)]
+    Claude(StandIn),
+}
+
+#[derive(Debug, Args)]
+struct Seeds {
+    /// How many runs
+    #[arg(long, default_value_t = 20)]
+    runs: u64,
+    /// The first seed; each run takes the next
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// No run begins after so many seconds
+    #[arg(long, default_value_t = 14_400)]
+    seconds: u64,
+}
+
+#[derive(Debug, Args)]
+struct Table {
+    /// How many runs of each
+    #[arg(long, default_value_t = 3)]
+    each: u64,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The document that the table stands in
+    #[arg(long)]
+    into: Option<Utf8PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct StandIn {
+    ledger: Utf8PathBuf,
+    seed: u64,
+    share: u64,
+    kind: usize,
+    #[arg(last = true)]
+    arguments: Vec<String>,
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    let command = Cli::parse().command;
+    if let Command::Claude(StandIn { ledger, seed, share, kind, arguments }) = command {
+        return Ok(stand_in::play(&ledger, Temper { seed, share, kind }, &arguments));
+    }
+    own_mounts();
+    let own = std::env::current_exe()?;
+    let own = Utf8PathBuf::from_path_buf(own).ok().context("our own path is not UTF-8")?;
+    let trials = Trials::new(Programs::find(&own)?)?;
+    match command {
+        Command::Kill(seeds) => many(&trials, "kill", &seeds, |seed| trials.kill_plan(seed)),
+        Command::Mix(seeds) => many(&trials, "mix", &seeds, |seed| trials.mixed_plan(seed)),
+        Command::Table(Table { each, seed, into }) => {
+            let (table, failures) = table::make(&trials, each, seed, say)?;
+            match into {
+                None => say(&table),
+                Some(path) => {
+                    let document = fs_err::read_to_string(&path)?;
+                    let placed = table::placed(&document, &table);
+                    let placed = placed.with_context(|| format!("`{path}` has no place for it"))?;
+                    fs_err::write(&path, placed)?;
+                }
+            }
+            Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        Command::Claude(_) => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Goes on in a namespace where file systems can be mounted that nobody else sees, if that can be.
+fn own_mounts() {
+    if std::env::var_os("CHAOS_MOUNTS").is_some() {
+        return;
+    }
+    let namespaces: &[&str] =
+        if rustix::process::geteuid().is_root() { &["-m"] } else { &["-U", "-r", "-m"] };
+    let works = std::process::Command::new("unshare").args(namespaces).arg("true").status();
+    if !works.is_ok_and(|status| status.success()) {
+        say("skipped: faults of disks, because nothing can be mounted here");
+        return;
+    }
+    let Ok(own) = std::env::current_exe() else { return };
+    let error = std::process::Command::new("unshare")
+        .args(namespaces)
+        .arg(own)
+        .args(std::env::args_os().skip(1))
+        .env("CHAOS_MOUNTS", "1")
+        .exec();
+    say(&format!("skipped: faults of disks ({error})"));
+}
+
+fn many(
+    trials: &Trials,
+    mode: &str,
+    seeds: &Seeds,
+    plan: impl Fn(u64) -> Plan,
+) -> anyhow::Result<ExitCode> {
+    let began = Instant::now();
+    let (mut tried, mut failed, mut same, mut lives) = (0, Vec::new(), 0, 0);
+    for seed in seeds.seed..seeds.seed + seeds.runs {
+        if began.elapsed() > Duration::from_secs(seeds.seconds) {
+            say(&format!("the time is over before seed {seed}"));
+            break;
+        }
+        let plan = plan(seed);
+        let outcome = trials.run(&plan);
+        tried += 1;
+        let (line, is_good) = match &outcome {
+            Ok(report) => {
+                same += u64::from(report.same);
+                lives += report.lives;
+                (table::summary(report), report.problems.is_empty())
+            }
+            Err(error) => (format!("FAILED: {error:#}"), false),
+        };
+        let flaws = match plan.answers.flaws.len() {
+            0 => String::new(),
+            count => format!(" · {count} flaws"),
+        };
+        let share = plan.temper.share;
+        say(&format!("seed {seed} · {:?} {share} %{flaws} · {line}", plan.agents));
+        if !is_good {
+            plan.answers.flaws.iter().for_each(|flaw| say(&format!("    {flaw}")));
+            say(&format!(
+                "    again: cargo run -p mle-star-chaos -- {mode} --runs 1 --seed {seed}"
+            ));
+            failed.push(seed);
+        }
+    }
+    say(&format!(
+        "{tried} runs of `{mode}`, {lives} lives: {same} ended the same as in peace, {} failed {failed:?}, {:.0} s",
+        failed.len(),
+        began.elapsed().as_secs_f64()
+    ));
+    Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn say(line: &str) {
+    writeln!(anstream::stdout(), "{}", line.trim_end()).ok();
+}
