@@ -73,11 +73,13 @@ fn help_says_what_there_is() {
       report       Write the report of a run, at any moment: what was tried, what helped, what it cost
       export       Take the best solution out of a run: the script, its requirements, a notebook, the
                    submission
+      ui           Look at runs in a browser, live or long finished; the page is served until ctrl-C
       stop         End a run from elsewhere: what is in flight may finish, and `resume` goes on later
       clean        Remove what finished runs no longer need: workspaces and what scripts printed
       doctor       Say what works here and what does not, and what to do about it
       demo         See the whole pipeline work in a few minutes, on a task that comes with scikit-learn,
                    with the playbook: no key, no language model
+      bench        Run every task of a collection, grade the submissions, and print a table
       completions  Print a script by which a shell completes commands and options
       man          Print the manual page, of all commands or of one
       help         Print this message or the help of the given subcommand(s)
@@ -98,6 +100,9 @@ fn help_says_what_there_is() {
     Options:
           --agents <AGENTS>         Who answers: claude, playbook, scripted:<file> or replay:<run>
                                     [default: claude]
+          --model <MODEL>           The model behind the agents, such as opus [default: sonnet]
+          --claude-path <FILE>      The claude program [default: $MLE_STAR_CLAUDE_PATH, else the first
+                                    on the path]
       -s, --set <KEY=VALUE>         One setting; may be repeated. M, T, K, L and R stand for the paper's
                                     numbers
           --config <FILE>           A YAML file of settings
@@ -122,6 +127,8 @@ fn help_says_what_there_is() {
                                     output
       -q, --quiet                   Print nothing but the outcome
       -v, --verbose                 Print every step
+          --ui                      Serve a web page of the run while it lasts, and print its address on
+                                    standard error
       -h, --help                    Print help
 
     Examples:
@@ -137,6 +144,8 @@ fn help_says_what_there_is() {
       script_memory_limit, script_process_limit, script_output_limit, script_workspace_limit and
       script_file_limit, such as 12GB: the script's share of the machine
       max_concurrent_sessions 4        tool_profile minimal          permission_mode bypassPermissions
+      agent_models none, such as {"coder": "opus"}                claude_path none
+      denied_commands none, such as ["git push", "docker"]
       strict_paper_selection false     early_submission true         prompts_dir none
       log_level INFO                   log_file none                 seed 0
       phase_time_budget {phase1: 0.1, phase2: 0.65, phase3: 0.15, finalization: 0.1}
@@ -169,6 +178,8 @@ fn help_says_what_there_is() {
                                     output
       -q, --quiet                   Print nothing but the outcome
       -v, --verbose                 Print every step
+          --ui                      Serve a web page of the run while it lasts, and print its address on
+                                    standard error
       -h, --help                    Print help
     ");
     assert_snapshot!(help(&["list", "--help"]), @"
@@ -607,7 +618,10 @@ fn settings_come_from_five_places_and_the_nearest_wins() {
     max_debug_attempts: 3
     max_budget_usd: null
     model: flag
+    agent_models: {}
+    claude_path: null
     permission_mode: bypassPermissions
+    denied_commands: []
     log_level: ERROR
     log_file: null
     phase_time_budget:
