@@ -91,6 +91,9 @@ fn help_says_what_there_is() {
     Options:
           --agents <AGENTS>         Who answers: claude, playbook, scripted:<file> or replay:<run>
                                     [default: claude]
+          --model <MODEL>           The model behind the agents, such as opus [default: sonnet]
+          --claude-path <FILE>      The claude program [default: $MLE_STAR_CLAUDE_PATH, else the first
+                                    on the path]
       -s, --set <KEY=VALUE>         One setting; may be repeated. M, T, K, L and R stand for the paper's
                                     numbers
           --config <FILE>           A YAML file of settings
@@ -130,6 +133,8 @@ fn help_says_what_there_is() {
       script_memory_limit, script_process_limit, script_output_limit, script_workspace_limit and
       script_file_limit, such as 12GB: the script's share of the machine
       max_concurrent_sessions 4        tool_profile minimal          permission_mode bypassPermissions
+      agent_models none, such as {"coder": "opus"}                claude_path none
+      denied_commands none, such as ["git push", "docker"]
       strict_paper_selection false     early_submission true         prompts_dir none
       log_level INFO                   log_file none
       phase_time_budget {phase1: 0.1, phase2: 0.65, phase3: 0.15, finalization: 0.1}
@@ -594,7 +599,10 @@ fn settings_come_from_five_places_and_the_nearest_wins() {
     max_debug_attempts: 3
     max_budget_usd: null
     model: flag
+    agent_models: {}
+    claude_path: null
     permission_mode: bypassPermissions
+    denied_commands: []
     log_level: ERROR
     log_file: null
     phase_time_budget:
