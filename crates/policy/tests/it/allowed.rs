@@ -150,6 +150,10 @@ pub(crate) const ALLOWED: &[&str] = &[
     "python -c \"import asyncio; asyncio.run(print('x'))\"",
     "ls -t logs | head -1 | xargs -I{} tail -5 logs/{}",
     "while IFS=, read -r a b; do echo \"$a\"; done < train.csv",
+    "command -v python && command -pv ls",
+    "/usr/bin/time -v python solution.py",
+    "find . -name '*.tmp' -print0 | xargs -0r rm -f",
+    "nice -n 10 taskset -c 0,1 python solution.py",
     "# just a comment",
     "",
 ];
