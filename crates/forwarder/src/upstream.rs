@@ -1,0 +1,189 @@
+//! Where requests go, and with which key.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hyper::Uri;
+use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use hyper::http::uri::Scheme;
+use hyper_util::client::proxy::matcher::Matcher;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
+
+/// Where the API is if nobody says otherwise.
+const DEFAULT_URL: &str = "https://api.anthropic.com";
+
+/// What the endpoint asks for. Shown nowhere.
+#[derive(Clone)]
+pub struct Credential {
+    pub(crate) header: HeaderName,
+    pub(crate) value: HeaderValue,
+}
+
+/// An endpoint of the Messages API, and how it is reached.
+#[derive(Clone)]
+pub struct Upstream {
+    pub(crate) uri: Uri,
+    pub(crate) credential: Credential,
+    pub(crate) proxies: Arc<Matcher>,
+    pub(crate) tls: Arc<ClientConfig>,
+    roots: RootCertStore,
+}
+
+/// Why no endpoint can be made of the settings.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UpstreamError {
+    /// There is neither a key nor a token.
+    #[error("neither ANTHROPIC_API_KEY nor ANTHROPIC_AUTH_TOKEN is set")]
+    NoCredential,
+    /// The key has characters that cannot be sent.
+    #[error("the API key has characters that HTTP does not allow")]
+    Credential,
+    /// The address is none.
+    #[error("{url:?} is no address of an http or https server")]
+    Url {
+        /// What was given, without user and password.
+        url: String,
+    },
+    /// A file of certificates cannot be used.
+    #[error("cannot read certificates from {}", path.display())]
+    Certificates {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// TLS could not be set up.
+    #[error("cannot set up TLS")]
+    Tls(#[source] tokio_rustls::rustls::Error),
+}
+
+impl Credential {
+    /// A key for `x-api-key`.
+    pub fn api_key(key: &str) -> Result<Self, UpstreamError> {
+        Self::new(HeaderName::from_static("x-api-key"), key)
+    }
+
+    /// A token for `Authorization: Bearer`.
+    pub fn bearer(token: &str) -> Result<Self, UpstreamError> {
+        Self::new(AUTHORIZATION, &format!("Bearer {token}"))
+    }
+
+    fn new(header: HeaderName, value: &str) -> Result<Self, UpstreamError> {
+        // The cause would not name the value, but neither would it help.
+        let mut value = HeaderValue::from_str(value).map_err(|_| UpstreamError::Credential)?;
+        value.set_sensitive(true);
+        Ok(Self { header, value })
+    }
+}
+
+impl Upstream {
+    /// The endpoint at an address, which may have a path before `/v1`. The machine's own roots are
+    /// trusted, and there is no proxy.
+    pub fn new(url: &str, credential: Credential) -> Result<Self, UpstreamError> {
+        let refused = || UpstreamError::Url { url: without_user(url) };
+        let uri: Uri = url.trim_end_matches('/').parse().map_err(|_| refused())?;
+        let known = uri.scheme() == Some(&Scheme::HTTP) || uri.scheme() == Some(&Scheme::HTTPS);
+        let has_user = uri.authority().is_some_and(|it| it.as_str().contains('@'));
+        if !known || uri.host().is_none_or(str::is_empty) || has_user || uri.query().is_some() {
+            return Err(refused());
+        }
+        let mut roots = RootCertStore::empty();
+        // Reading them takes a while, which an endpoint without TLS need not wait for. A machine
+        // without roots can still have an endpoint with one of its own.
+        if uri.scheme() == Some(&Scheme::HTTPS) {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+        let tls = tls(&roots)?;
+        Ok(Self { uri, credential, proxies: Arc::new(Matcher::builder().build()), tls, roots })
+    }
+
+    /// The endpoint that the usual variables of the environment describe: `ANTHROPIC_BASE_URL`,
+    /// `ANTHROPIC_API_KEY` or `ANTHROPIC_AUTH_TOKEN`, `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and
+    /// `NO_PROXY` (also in small letters), `SSL_CERT_FILE` and `NODE_EXTRA_CA_CERTS`.
+    pub fn from_variables(
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, UpstreamError> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let either = |name: &str| set(name).or_else(|| set(&name.to_lowercase()));
+        let credential = match (set("ANTHROPIC_API_KEY"), set("ANTHROPIC_AUTH_TOKEN")) {
+            (_, Some(token)) => Credential::bearer(token.trim())?,
+            (Some(key), None) => Credential::api_key(key.trim())?,
+            (None, None) => return Err(UpstreamError::NoCredential),
+        };
+        let url = set("ANTHROPIC_BASE_URL").unwrap_or_else(|| DEFAULT_URL.to_owned());
+        let mut upstream = Self::new(&url, credential)?;
+        let proxies = Matcher::builder()
+            .all(either("ALL_PROXY").unwrap_or_default())
+            .http(either("HTTP_PROXY").unwrap_or_default())
+            .https(either("HTTPS_PROXY").unwrap_or_default())
+            .no(either("NO_PROXY").unwrap_or_default());
+        upstream.proxies = Arc::new(proxies.build());
+        for name in ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"] {
+            if let Some(path) = set(name) {
+                upstream = upstream.trusting(Path::new(&path))?;
+            }
+        }
+        Ok(upstream)
+    }
+
+    /// Requests go through this proxy, but not those to hosts of the second list, which has commas
+    /// in it as `NO_PROXY` does.
+    pub fn through_proxy(mut self, proxy: &str, except: &str) -> Self {
+        self.proxies = Arc::new(Matcher::builder().all(proxy).no(except).build());
+        self
+    }
+
+    /// The certificates in a PEM file are trusted too.
+    pub fn trusting(mut self, file: &Path) -> Result<Self, UpstreamError> {
+        let refused = |source| UpstreamError::Certificates { path: file.to_owned(), source };
+        let certificates = CertificateDer::pem_file_iter(file).map_err(|it| refused(it.into()))?;
+        for certificate in certificates {
+            let certificate = certificate.map_err(|it| refused(it.into()))?;
+            self.roots.add(certificate).map_err(|it| refused(it.into()))?;
+        }
+        self.tls = tls(&self.roots)?;
+        Ok(self)
+    }
+
+    /// The address, for people.
+    pub fn url(&self) -> String {
+        self.uri.to_string()
+    }
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credential").field("header", &self.header).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Upstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A proxy's address may have a password in it.
+        f.debug_struct("Upstream").field("uri", &self.uri).finish_non_exhaustive()
+    }
+}
+
+fn tls(roots: &RootCertStore) -> Result<Arc<ClientConfig>, UpstreamError> {
+    let provider = Arc::new(crypto::ring::default_provider());
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(UpstreamError::Tls)?
+        .with_root_certificates(roots.clone())
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// An address as it may be shown.
+fn without_user(url: &str) -> String {
+    match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
+        (None, Some((_, rest))) => rest.to_owned(),
+        (_, None) => url.to_owned(),
+    }
+}

@@ -1,0 +1,65 @@
+//! What an endpoint is made of, and what of it is ever shown.
+
+use std::path::Path;
+
+use mle_star_forwarder::{Credential, Forwarder, Upstream, UpstreamError};
+
+use crate::client::KEY;
+
+fn from(variables: &[(&str, &str)]) -> Result<Upstream, UpstreamError> {
+    Upstream::from_variables(|name| {
+        variables.iter().find(|(own, _)| *own == name).map(|(_, value)| (*value).to_owned())
+    })
+}
+
+#[test]
+fn the_address_is_the_users_or_the_usual_one() {
+    let usual = from(&[("ANTHROPIC_API_KEY", KEY)]).unwrap();
+    assert_eq!(usual.url(), "https://api.anthropic.com/");
+    let own =
+        from(&[("ANTHROPIC_AUTH_TOKEN", KEY), ("ANTHROPIC_BASE_URL", "http://localhost:80/x/")]);
+    assert_eq!(own.unwrap().url(), "http://localhost:80/x");
+}
+
+#[test]
+fn what_cannot_be_an_endpoint_is_refused_without_showing_secrets() {
+    let error = |variables: &[(&str, &str)]| from(variables).unwrap_err().to_string();
+    assert_eq!(error(&[]), "neither ANTHROPIC_API_KEY nor ANTHROPIC_AUTH_TOKEN is set");
+    assert_eq!(error(&[("ANTHROPIC_API_KEY", "")]), error(&[]));
+    assert_eq!(
+        error(&[("ANTHROPIC_API_KEY", "a\nb")]),
+        "the API key has characters that HTTP does not allow"
+    );
+    for (url, shown) in [
+        ("ftp://x", "ftp://x"),
+        ("nonsense", "nonsense"),
+        ("https://", "https://"),
+        ("https://me:secret@host", "https://host"),
+        ("https://host/?a=b", "https://host/?a=b"),
+    ] {
+        let variables = [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", url)];
+        assert_eq!(
+            error(&variables),
+            format!("{shown:?} is no address of an http or https server")
+        );
+    }
+    let missing = [("ANTHROPIC_API_KEY", KEY), ("NODE_EXTRA_CA_CERTS", "/nowhere/ca.pem")];
+    assert_eq!(error(&missing), "cannot read certificates from /nowhere/ca.pem");
+    let upstream = Upstream::new("http://x", Credential::api_key(KEY).unwrap()).unwrap();
+    assert!(upstream.trusting(Path::new("/nowhere")).is_err());
+}
+
+#[tokio::test]
+async fn the_key_is_shown_nowhere() {
+    let credential = Credential::api_key(KEY).unwrap();
+    let upstream = Upstream::new("http://127.0.0.1:1", credential.clone())
+        .unwrap()
+        .through_proxy("http://me:secret@127.0.0.1:2", "");
+    let shown = format!("{credential:?} {upstream:?} {:#?}", upstream.clone());
+    let forwarder = Forwarder::start(upstream).await.unwrap();
+    let shown = format!("{shown} {forwarder:?}");
+    assert!(shown.contains("x-api-key") && shown.contains("127.0.0.1"));
+    for secret in [KEY, "secret", forwarder.token()] {
+        assert!(!shown.contains(secret), "{shown}");
+    }
+}
