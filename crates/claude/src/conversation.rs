@@ -80,7 +80,7 @@ impl Conversation {
             limits: options.limits,
             form: options.form(),
             spent_usd: match options.session {
-                Session::New | Session::Named(_) => Some(0.0),
+                Session::New | Session::Named(_) | Session::Unrecorded(_) => Some(0.0),
                 Session::Resume(_) | Session::Fork(_) => None, // the figure goes on, too
             },
             is_answering: false,

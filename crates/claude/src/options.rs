@@ -70,6 +70,8 @@ pub enum Session {
     New,
     /// A new one with this id, which nobody has used before.
     Named(Uuid),
+    /// A new one with this id that leaves nothing on disk, and so cannot be resumed.
+    Unrecorded(Uuid),
     /// One that was had before goes on.
     Resume(Uuid),
     /// One that was had before is copied, and the copy goes on.
@@ -187,7 +189,7 @@ impl Options {
         }
         match self.session {
             Session::New => {}
-            Session::Named(id) => option("session-id", &id.to_string()),
+            Session::Named(id) | Session::Unrecorded(id) => option("session-id", &id.to_string()),
             Session::Resume(id) | Session::Fork(id) => option("resume", &id.to_string()),
         }
         if !self.servers.is_empty() {
@@ -198,9 +200,11 @@ impl Options {
             option("mcp-config", &json!({ "mcpServers": servers }).to_string());
             option("allowedTools", &allowed.join(","));
         }
-        if matches!(self.session, Session::Fork(_)) {
-            words.push("--fork-session".to_owned());
-        }
+        words.extend(match self.session {
+            Session::New | Session::Named(_) | Session::Resume(_) => None,
+            Session::Unrecorded(_) => Some("--no-session-persistence".to_owned()),
+            Session::Fork(_) => Some("--fork-session".to_owned()),
+        });
         words.into_iter().map(OsString::from).collect()
     }
 

@@ -169,7 +169,7 @@ impl Claude {
             max_turns: call.max_turns,
             max_budget_usd: call.max_budget_usd,
             permission_mode: self.permission_mode,
-            session: Session::Named(id),
+            session: Session::Unrecorded(id), // the journal has what matters
             folder: Some(folder.path().to_owned()),
             environment: self.environment(),
             agents: self.definitions.clone(),

@@ -13,8 +13,6 @@ mod shells;
 mod texts;
 mod wrappers;
 
-use std::path::Path;
-
 use crate::place::{Cwd, Last, Place, tidy};
 use crate::shell::{Flow, State, Stdin, Walk};
 use crate::text::{Count, Piece, Text, Word};
@@ -144,11 +142,16 @@ const READERS: &[&str] = &[
     ":",
 ];
 
+/// Programs of which it is known to which files they write, or which run what is looked at anyway.
+const TRACKED: &[&str] = &[
+    ".", "awk", "bash", "builtin", "cd", "chmod", "command", "cp", "date", "env", "eval", "exec",
+    "exit", "find", "ionice", "kill", "mkdir", "nice", "nohup", "popd", "printf", "pushd", "read",
+    "return", "rm", "rmdir", "sed", "set", "sh", "shift", "source", "stdbuf", "taskset", "tee",
+    "time", "timeout", "touch", "trap", "xargs",
+];
+
 /// Readers that go through whole folders.
 const RECURSIVE: &[&str] = &["grep", "egrep", "fgrep", "rg", "zgrep"];
-
-/// Files larger than this are not looked into.
-const MAX_FILE: u64 = 1 << 20;
 
 impl<'tree> Walk<'_, 'tree> {
     /// Judges a program with its words.
@@ -160,6 +163,10 @@ impl<'tree> Walk<'_, 'tree> {
     ) -> Judged<Flow<'tree>> {
         let base = name.rsplit('/').next().unwrap_or_default();
         let judged = self.program_named(name, base, words, state);
+        let recursive = base == "cp" && Options::read(words, "tS", &[]).has(&["-r", "-R", "-a"]);
+        let in_place = base == "sed" && words.iter().any(texts::is_in_place);
+        let known = (TRACKED.contains(&base) && !recursive && !in_place) || READERS.contains(&base);
+        self.bounds.disk.unseen |= !known;
         judged.map_err(|Denial(reason)| {
             // The innermost program says its name, those around it keep quiet.
             if reason.starts_with('`') {
@@ -341,7 +348,7 @@ impl<'tree> Walk<'_, 'tree> {
         let mut succeeded = state.clone();
         succeeded.cwd = there.clone();
         // A folder that was there may have been removed by this very command.
-        state.cwd = if exists && !state.removes { there } else { there.or(&before) };
+        state.cwd = if exists && !self.bounds.disk.removes { there } else { there.or(&before) };
         Ok(Flow { success: Some(Box::new(succeeded)), ends: false })
     }
 
@@ -458,24 +465,4 @@ fn kill(words: &[Word]) -> Judged {
     Err(Denial::new(
         "only processes of the same command may be ended, as in `kill $!` or `kill %1`",
     ))
-}
-
-/// What is in a file: as this command line wrote it, else as it is on disk.
-pub(crate) fn content_of(text: &Text, state: &State<'_>) -> Option<String> {
-    let Cwd::Among(places) = &state.cwd else { return None };
-    let ([place], Some(name)) = (places.as_slice(), text.as_literal()) else { return None };
-    let path = tidy(&place.join(name));
-    match state.written.get(&path) {
-        Some(content) => content.clone(),
-        None => read(&path),
-    }
-}
-
-fn read(path: &Path) -> Option<String> {
-    let about = path.metadata().ok()?;
-    // A pipe or a device would never end.
-    if !about.is_file() || about.len() > MAX_FILE {
-        return None;
-    }
-    String::from_utf8(std::fs::read(path).ok()?).ok()
 }

@@ -5,6 +5,7 @@
 //! a redirection that it did not come by is denied, so that a gap in the walk is never a hole.
 
 mod control;
+mod disk;
 mod redirect;
 mod state;
 mod variables;
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
-pub(crate) use redirect::remember;
+use disk::Disk;
 pub(crate) use state::{Flow, State, Stdin};
 pub(crate) use word::folder_of;
 
@@ -39,16 +40,17 @@ const MAX_STEPS: u32 = 20_000;
 
 /// Judges a command line.
 pub(crate) fn judge(policy: &Policy, source: &str, cwd: Cwd) -> Judged {
-    let mut bounds = Bounds { depth: 0, level: 0, steps: 0 };
+    let mut bounds = Bounds { depth: 0, level: 0, steps: 0, disk: Disk::default() };
     run_source(policy, source, &mut State::new(cwd), &mut bounds)
 }
 
-/// How far the walk has gone, over all sources.
+/// How far the walk has gone and what it has come by, over all sources.
 #[derive(Debug)]
 pub(crate) struct Bounds {
     depth: u32,
     level: u32,
     steps: u32,
+    pub(crate) disk: Disk,
 }
 
 impl Bounds {
@@ -202,8 +204,6 @@ impl<'tree> Walk<'_, 'tree> {
             if children.get(index + 1).is_some_and(|it| it.kind() == "&") {
                 let mut apart = state.clone();
                 self.run(child, &mut apart)?;
-                state.written.extend(apart.written);
-                state.removes |= apart.removes;
                 flow = Flow::PLAIN;
             } else {
                 flow = self.run(child, state)?;
@@ -260,7 +260,6 @@ impl<'tree> Walk<'_, 'tree> {
             own.stdin = stdin;
             self.run(child, &mut own)?;
             stdin = self.output(child, &mut own);
-            state.written.extend(own.written);
         }
         Ok(Flow::PLAIN)
     }
@@ -312,6 +311,7 @@ impl<'tree> Walk<'_, 'tree> {
                 }
                 "file_redirect" | "heredoc_redirect" | "herestring_redirect" => {
                     let redirected = self.redirection(child, state)?;
+                    self.forget_content(&redirected, state);
                     more.extend(redirected.words);
                     stdin = redirected.stdin.or(stdin);
                 }
@@ -339,7 +339,7 @@ impl<'tree> Walk<'_, 'tree> {
             for words in alternatives {
                 self.call(words, &mut state.clone())?;
             }
-            state.removes = true;
+            self.bounds.disk.removes = true;
             return Ok(Flow::PLAIN);
         }
         if words.len() > MAX_WORDS {
@@ -389,7 +389,8 @@ impl<'tree> Walk<'_, 'tree> {
         }
         for child in named_children(node) {
             if child.kind() == "file_redirect" {
-                self.redirection(child, state)?;
+                let redirected = self.redirection(child, state)?;
+                self.forget_content(&redirected, state);
             }
         }
         Ok(Flow::PLAIN)
@@ -404,12 +405,12 @@ impl<'tree> Walk<'_, 'tree> {
             let mut own = state.clone();
             for child in named_children(node) {
                 if child.kind() == "file_redirect" {
-                    self.redirection(child, &mut own)?;
+                    let redirected = self.redirection(child, &mut own)?;
+                    self.forget_content(&redirected, &own);
                 } else {
                     self.run(child, &mut own)?;
                 }
             }
-            state.written.extend(own.written);
         } else {
             for child in named_children(node) {
                 self.substitutions(child, state)?;

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use mle_star_claude::error::Retry;
+use mle_star_claude::hooks::Granted;
 use mle_star_claude::{
-    Answer, Cli, Conversation, Environment, Error, Hook, Limits, Message, Options, PermissionMode,
-    Reason, Session, Tool, ToolCall, ToolDecision, ToolServer, Uuid,
+    Answer, Cli, Conversation, Environment, Error, Hook, Limits, Message, Options, Permission,
+    PermissionMode, Reason, Session, Tool, ToolCall, ToolDecision, ToolServer, Uuid,
 };
 use mle_star_wire::{self as wire, Request, Respond, Script, Server};
 use rustix::process::{Pid, Signal, kill_process};
@@ -77,6 +78,16 @@ impl Place {
     }
 }
 
+/// The names of all files below `folder`.
+fn files(folder: &Path) -> Vec<String> {
+    let entries = fs_err::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let names = entries.flat_map(|path| match path.is_dir() {
+        true => files(&path),
+        false => vec![path.display().to_string()],
+    });
+    names.collect()
+}
+
 fn usage(input: u64, output: u64) -> wire::Usage {
     wire::Usage { input, output, ..wire::Usage::default() }
 }
@@ -124,7 +135,9 @@ async fn a_question_is_answered_and_every_turn_has_its_own_cost() {
 #[tokio::test]
 async fn a_session_goes_on_in_another_process_and_costs_only_what_is_new() {
     let say = |text: &str| wire::Answer::text(text).with_usage(usage(1000, 100));
-    let Some(place) = Place::new(Script::new([say("one"), say("two")])).await else { return };
+    let Some(place) = Place::new(Script::new([say("one"), say("two"), say("three")])).await else {
+        return;
+    };
     let id = Uuid::new_v4();
     let first =
         place.ask(Options { session: Session::Named(id), ..place.options() }).await.unwrap();
@@ -134,6 +147,12 @@ async fn a_session_goes_on_in_another_process_and_costs_only_what_is_new() {
     let (cost, again) = (first.cost_usd.unwrap(), second.cost_usd.unwrap());
     assert!((cost - again).abs() < 1e-9, "{cost} {again}");
     assert_eq!(place.server.requests()[1].user_texts().len(), 2, "it remembers");
+
+    let unrecorded = Uuid::new_v4();
+    let session = Session::Unrecorded(unrecorded);
+    place.ask(Options { session, ..place.options() }).await.unwrap();
+    let records = |id: Uuid| files(place.home.path()).iter().any(|it| it.contains(&id.to_string()));
+    assert!(records(id) && !records(unrecorded));
 
     let unknown = Options { session: Session::Resume(Uuid::new_v4()), ..place.options() };
     let error = Conversation::start(&place.cli, unknown).await.unwrap_err();
@@ -216,6 +235,45 @@ async fn a_denied_command_does_not_run_and_an_allowed_one_does() {
     assert_eq!(folder, place.folder.path().to_str().unwrap());
     assert_eq!(*done.lock().unwrap(), ["Bash false"]);
     conversation.stop().await.unwrap();
+}
+
+/// REQ-OR-009
+#[tokio::test]
+async fn permission_is_asked_for_where_the_program_would_ask_a_person() {
+    let write = |place: &Path, name: &str| {
+        let file = place.join(name).display().to_string();
+        wire::Answer::tool_use("Write", json!({ "file_path": file, "content": name }))
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let answers = ["denied", "allowed", "instead"].map(|name| write(folder.path(), name));
+    let script = Script::new(answers.into_iter().chain([wire::Answer::text("done")]));
+    let Some(place) = Place::new(script).await else { return };
+    let permission = Permission::new(|call: ToolCall| async move {
+        let file = call.input["file_path"].as_str().unwrap_or_default().to_owned();
+        match file.rsplit('/').next() {
+            Some("allowed") => Ok(Granted::Allow),
+            Some("instead") => {
+                let other = json!({ "file_path": file, "content": "something else" });
+                Ok(Granted::AllowInstead(other))
+            }
+            Some("denied") => Ok(Granted::Deny { reason: "not this file".to_owned() }),
+            _ => Err("what is that?"),
+        }
+    });
+    let options = Options {
+        permission: Some(permission),
+        permission_mode: PermissionMode::Ask,
+        tools: vec!["Write".to_owned()],
+        folder: Some(folder.path().to_owned()),
+        ..place.options()
+    };
+    assert_eq!(place.ask(options).await.unwrap().text, "done");
+    let content = |name: &str| fs_err::read_to_string(folder.path().join(name)).ok();
+    assert_eq!(content("denied"), None);
+    assert_eq!(content("allowed").as_deref(), Some("allowed"));
+    assert_eq!(content("instead").as_deref(), Some("something else"));
+    let told = |at: usize| place.server.requests()[at].tool_results()[0].text.clone();
+    assert!(told(1).contains("not this file"), "{}", told(1));
 }
 
 /// REQ-OR-035

@@ -29,7 +29,7 @@ fn run(shop: &Shop, claude: &Utf8Path, agents: &str) -> Command {
     for setting in SMALL.split_whitespace() {
         command.args(["-s", setting]);
     }
-    command.timeout(std::time::Duration::from_secs(500));
+    command.timeout(std::time::Duration::from_secs(1000));
     command
 }
 
@@ -147,7 +147,7 @@ async fn agents_with_tools_work_in_a_folder_of_their_own_and_change_nothing_else
     let commands = [
         format!("rm -rf {victim}"),
         format!("cd {victim} && echo gone > file"),
-        "git push origin main".to_owned(),
+        "wc -l input/train.csv".to_owned(),
         "head -1 input/train.csv && echo x > inside && cat inside".to_owned(),
     ];
     let respond = move |request: &Request| {
@@ -166,7 +166,7 @@ async fn agents_with_tools_work_in_a_folder_of_their_own_and_change_nothing_else
     let server = Server::start(respond).await.unwrap();
     let mut command = run(&shop, &claude, "claude");
     command
-        .args(["-s", "tool_profile=wide", "-s", "M=1", "-s", "denied_commands=[\"git push\"]"])
+        .args(["-s", "tool_profile=wide", "-s", "M=1", "-s", "denied_commands=[\"wc\"]"])
         .env("ANTHROPIC_API_KEY", "sk-ant-none")
         .env("ANTHROPIC_BASE_URL", server.url())
         .env("CLAUDE_CODE_MAX_RETRIES", "0");
@@ -181,7 +181,7 @@ async fn agents_with_tools_work_in_a_folder_of_their_own_and_change_nothing_else
     assert!(results[2].text.contains("not allowed"), "{results:?}");
     assert_eq!(results[3].text, "id,x,y\nx");
     assert_eq!(results[4].text, "0.25");
-    assert_eq!(results[5].text, "input/test.csv\t10\ninput/train.csv\t19");
+    assert_eq!(results[5].text, "input/test.csv\t9\ninput/train.csv\t19");
 }
 
 #[tokio::test]

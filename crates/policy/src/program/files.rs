@@ -2,7 +2,7 @@
 
 use super::Options;
 use crate::place::{Cwd, Last, Place};
-use crate::shell::{State, Walk, remember};
+use crate::shell::{State, Walk};
 use crate::text::{Count, Piece, Text, Word};
 use crate::{Denial, Judged};
 
@@ -16,7 +16,7 @@ impl<'tree> Walk<'_, 'tree> {
                 }
             }
             "touch" => {
-                self.write_all(&read("drt", &["--date", "--reference"]).positional, state)?
+                self.touch_all(&read("drt", &["--date", "--reference"]).positional, state)?
             }
             "truncate" => {
                 self.write_all(&read("sr", &["--size", "--reference"]).positional, state)?
@@ -24,7 +24,7 @@ impl<'tree> Walk<'_, 'tree> {
             "fallocate" => {
                 self.write_all(&read("lo", &["--length", "--offset"]).positional, state)?
             }
-            "mkdir" | "mkfifo" => self.write_all(&read("m", &["--mode"]).positional, state)?,
+            "mkdir" | "mkfifo" => self.touch_all(&read("m", &["--mode"]).positional, state)?,
             "tee" | "dos2unix" | "unix2dos" | "strip" => {
                 self.write_all(&read("", &[]).positional, state)?;
             }
@@ -34,9 +34,9 @@ impl<'tree> Walk<'_, 'tree> {
                 let takes_mode = !options.has(&["--reference"])
                     && !words.iter().any(|word| is_negative_mode(base, word));
                 let targets = options.positional.get(usize::from(takes_mode)..);
-                self.write_all(targets.unwrap_or_default(), state)?;
+                self.touch_all(targets.unwrap_or_default(), state)?;
             }
-            "setfacl" => self.write_all(&read("mx", &[]).positional, state)?,
+            "setfacl" => self.touch_all(&read("mx", &[]).positional, state)?,
             "cp" | "install" => self.copy(base, words, state)?,
             "mv" => self.copy(base, words, state)?,
             "ln" | "link" => self.link(words, state)?,
@@ -105,19 +105,22 @@ impl<'tree> Walk<'_, 'tree> {
         Ok(())
     }
 
-    fn write_all(&mut self, targets: &[Word], state: &mut State<'tree>) -> Judged {
-        for word in targets {
-            self.write(word, state, Last::Followed)?;
-            if let [text] = word.texts.as_slice() {
-                remember(state, text, None);
-            }
+    fn write_all(&mut self, targets: &[Word], state: &State<'tree>) -> Judged {
+        self.touch_all(targets, state)?;
+        for text in targets.iter().flat_map(|word| &word.texts) {
+            self.bounds.disk.write(text, &state.cwd, None);
         }
         Ok(())
     }
 
+    /// Files are made or marked, but what is in them stays.
+    fn touch_all(&self, targets: &[Word], state: &State<'tree>) -> Judged {
+        targets.iter().try_for_each(|word| self.write(word, state, Last::Followed))
+    }
+
     /// Removing keeps to the link itself, but must leave the working directory.
-    fn remove(&self, word: &Word, state: &mut State<'tree>) -> Judged {
-        state.removes = true;
+    fn remove(&mut self, word: &Word, state: &State<'tree>) -> Judged {
+        self.bounds.disk.removes = true;
         self.write(word, state, Last::Kept)?;
         for text in &word.texts {
             if self.policy.place(text, &state.cwd, Last::Kept) == Place::Border {
@@ -174,9 +177,9 @@ impl<'tree> Walk<'_, 'tree> {
                     let mut file = target.clone();
                     file.push(Piece::Literal(format!("/{name}")));
                     self.policy.may_write(&file, &state.cwd, Last::Followed)?;
-                    remember(state, &file, None);
+                    self.bounds.disk.write(&file, &state.cwd, None);
                 }
-                remember(state, target, None);
+                self.bounds.disk.write(target, &state.cwd, None);
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Python as a program: `-c`, `-m`, scripts, standard input.
 
-use super::{Options, content_of};
+use super::Options;
 use crate::place::{Last, Place};
 use crate::python::{self, Effect};
 use crate::shell::{State, Stdin, Walk};
@@ -92,7 +92,7 @@ impl<'tree> Walk<'_, 'tree> {
 
     fn python_script(&mut self, script: &Text, words: &[Word], state: &mut State<'tree>) -> Judged {
         // A script that is not there, or that is not to be read, is left to Python.
-        if let Some(content) = content_of(script, state) {
+        if let Some(content) = self.bounds.disk.content_of(script, &state.cwd) {
             self.python_source(&content, state)?;
         } else if script.has_any() {
             return Err(unseen());
@@ -137,7 +137,7 @@ impl<'tree> Walk<'_, 'tree> {
         });
         if let Some(script) = script.and_then(|at| words.get(at)).and_then(Word::as_literal) {
             let file = script.split("::").next().unwrap_or_default();
-            if let Some(content) = content_of(&Text::literal(file), state) {
+            if let Some(content) = self.bounds.disk.content_of(&Text::literal(file), &state.cwd) {
                 self.python_source(&content, state)?;
             }
         }

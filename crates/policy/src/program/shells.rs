@@ -1,6 +1,6 @@
 //! Shells in shells, and files that are run.
 
-use super::{Options, content_of, pythons};
+use super::{Options, pythons};
 use crate::shell::{Flow, State, Stdin, Walk, run_source};
 use crate::text::{Text, Word};
 use crate::{Denial, Judged};
@@ -26,7 +26,8 @@ impl<'tree> Walk<'_, 'tree> {
         if text.to_string().ends_with("bin/activate") && !self.is_inside(&text.to_string(), state) {
             return Ok(());
         }
-        let source = content_of(text, state).ok_or_else(|| unreadable(text))?;
+        let source =
+            self.bounds.disk.script_in(text, &state.cwd).ok_or_else(|| unreadable(text))?;
         run_source(self.policy, &source, state, self.bounds)
     }
 
@@ -76,7 +77,7 @@ impl<'tree> Walk<'_, 'tree> {
             None if is_code => return Ok(()),
             Some(script) if !is_stdin => {
                 let [text] = script.texts.as_slice() else { return Err(unseen()) };
-                content_of(text, state).ok_or_else(|| unreadable(text))?
+                self.bounds.disk.script_in(text, &state.cwd).ok_or_else(|| unreadable(text))?
             }
             Some(_) | None => match &state.stdin {
                 Stdin::Inherited => return Ok(()),
@@ -96,17 +97,11 @@ impl<'tree> Walk<'_, 'tree> {
         state: &mut State<'tree>,
     ) -> Judged {
         let file = Text::literal(name);
-        let Some(content) = content_of(&file, state) else {
-            return match &state.cwd {
-                crate::place::Cwd::Among(places)
-                    if places.iter().all(|place| {
-                        let path = crate::place::tidy(&place.join(name));
-                        path.is_file() && !state.written.contains_key(&path)
-                    }) =>
-                {
-                    self.hand_over_all(words, state)
-                }
-                crate::place::Cwd::Among(_) | crate::place::Cwd::Unknown => Err(unreadable(&file)),
+        let Some(content) = self.bounds.disk.script_in(&file, &state.cwd) else {
+            return if self.bounds.disk.is_as_before(name, &state.cwd) {
+                self.hand_over_all(words, state)
+            } else {
+                Err(unreadable(&file))
             };
         };
         let first = content.lines().next().unwrap_or_default();

@@ -115,7 +115,7 @@ impl<'tree> Walk<'_, 'tree> {
 }
 
 /// `-i`, also with a suffix and among other letters: `-i.bak`, `-ni`.
-fn is_in_place(word: &Word) -> bool {
+pub(super) fn is_in_place(word: &Word) -> bool {
     word.texts.iter().any(|text| {
         let prefix = text.prefix();
         prefix.starts_with("--in-place")

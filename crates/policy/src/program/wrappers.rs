@@ -44,28 +44,23 @@ impl<'tree> Walk<'_, 'tree> {
             if !text.starts_with('-') || (text.len() < 2 && base != "env") {
                 break;
             }
-            let takes_next = match text.strip_prefix("--") {
-                Some(_) => long.contains(&text.as_str()),
-                None => text.len() == 2 && text.chars().nth(1).is_some_and(|it| short.contains(it)),
-            };
-            let options = Options::read(words.get(index..).unwrap_or_default(), short, long);
-            if base == "command" && options.has(&["-v", "-V"]) {
+            let has =
+                |letters: &str| !text.starts_with("--") && text.contains(|it| letters.contains(it));
+            if base == "command" && has("vV") {
                 return Ok(Flow::PLAIN);
             }
             if base == "env"
-                && (text.starts_with("-C")
-                    || text.starts_with("--chdir")
-                    || text.starts_with("-S")
-                    || text.starts_with("--split"))
+                && (has("CS") || text.starts_with("--chdir") || text.starts_with("--split"))
             {
                 return Err(Denial::new(format_args!("{text} is not allowed here; use cd")));
             }
-            if base == "time" && (text.starts_with("-o") || text.starts_with("--output")) {
+            if base == "time" {
+                let options = Options::read(words.get(index..).unwrap_or_default(), short, long);
                 for file in options.values(&["-o", "--output"]) {
                     self.write(file, state, Last::Followed)?;
                 }
             }
-            index += if takes_next { 2 } else { 1 };
+            index += if takes_next(&text, short, long) { 2 } else { 1 };
         }
         index += before;
         let rest = words.get(index..).unwrap_or_default().to_vec();
@@ -98,12 +93,13 @@ impl<'tree> Walk<'_, 'tree> {
         let (mut index, mut replaced, mut from_file) = (0, None, false);
         while let Some(word) = words.get(index) {
             let Some(text) = word.as_literal().filter(|it| it.starts_with('-')) else { break };
-            let takes_next = match text.strip_prefix("--") {
-                Some(_) => long.contains(&text),
-                None => text.len() == 2 && text.ends_with(['I', 'n', 'd', 'P', 'L', 's', 'E', 'a']),
+            let takes_next = takes_next(text, "IndPLsEa", &long);
+            let is_short = !text.starts_with("--");
+            from_file |= (is_short && text.contains('a')) || text.starts_with("--arg-file");
+            let mark = match text.split_once(['I', 'i']).filter(|_| is_short) {
+                Some((_, mark)) => Some(mark),
+                None => text.strip_prefix("--replace="),
             };
-            from_file |= text.starts_with("-a") || text.starts_with("--arg-file");
-            let mark = ["-I", "-i", "--replace="].iter().find_map(|it| text.strip_prefix(it));
             match mark {
                 Some("") if takes_next => replaced = words.get(index + 1).cloned(),
                 Some("") => replaced = Some(Word::literal("{}")),
@@ -211,4 +207,16 @@ fn put_in(word: &Word, mark: &str, value: &Word) -> Word {
         },
         None => word.clone(),
     }
+}
+
+/// Whether an option takes the next word as its value. In a cluster, the first letter that takes a
+/// value takes the rest of the word, if there is any.
+fn takes_next(text: &str, short: &str, long: &[&str]) -> bool {
+    if text.starts_with("--") {
+        return long.contains(&text);
+    }
+    text.char_indices()
+        .skip(1)
+        .find(|(_, it)| short.contains(*it))
+        .is_some_and(|(at, it)| at + it.len_utf8() == text.len())
 }

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::{Flow, State, Stdin, Walk, named_children};
-use crate::place::{Cwd, Last, tidy};
+use crate::place::{Cwd, Last};
 use crate::text::{Text, Word};
 use crate::{Denial, Judged};
 
@@ -28,7 +28,8 @@ impl<'tree> Walk<'_, 'tree> {
         let Some(body) = node.child_by_field_name("body") else {
             // `> file` alone empties the file.
             for child in named_children(node) {
-                self.redirection(child, state)?;
+                let redirection = self.redirection(child, state)?;
+                self.forget_content(&redirection, state);
             }
             return Ok(Flow::PLAIN);
         };
@@ -77,7 +78,7 @@ impl<'tree> Walk<'_, 'tree> {
                 Some(Stdin::Text(text)) if self.text(body).trim() == "cat" => text.as_literal(),
                 Some(_) | None => None,
             };
-            remember(state, &target, content);
+            self.bounds.disk.write(&target, &state.cwd, content);
         }
         for heredoc in trailing {
             flow = self.after_heredoc(heredoc, before.clone(), flow, state)?;
@@ -110,7 +111,6 @@ impl<'tree> Walk<'_, 'tree> {
                     let mut piped = state.clone();
                     piped.stdin = Stdin::Unknown;
                     self.run(child, &mut piped)?;
-                    state.written.extend(piped.written);
                 }
                 kind if !child.is_named() || own.contains(&kind) => {}
                 _ if node.child_by_field_name("right").is_some_and(|it| it.id() == child.id()) => {
@@ -121,6 +121,13 @@ impl<'tree> Walk<'_, 'tree> {
             }
         }
         Ok(flow)
+    }
+
+    /// What is written there is not known.
+    pub(super) fn forget_content(&mut self, redirection: &Redirection, state: &State<'tree>) {
+        if let Some(target) = &redirection.target {
+            self.bounds.disk.write(target, &state.cwd, None);
+        }
     }
 
     /// Judges one redirection.
@@ -193,7 +200,6 @@ impl<'tree> Walk<'_, 'tree> {
                 }
                 if let [text] = destination.texts.as_slice() {
                     redirection.target = Some(text.clone());
-                    remember(state, text, None);
                 }
             }
         }
@@ -202,7 +208,7 @@ impl<'tree> Walk<'_, 'tree> {
 
     fn file_as_stdin(&self, word: &Word, state: &State<'_>) -> Stdin {
         let content = match word.texts.as_slice() {
-            [text] => super::super::program::content_of(text, state),
+            [text] => self.bounds.disk.content_of(text, &state.cwd),
             _ => None,
         };
         content.map_or(Stdin::Unknown, |content| Stdin::Text(Text::literal(content)))
@@ -252,13 +258,5 @@ impl<'tree> Walk<'_, 'tree> {
         };
         redirection.stdin = Some(Stdin::Text(text));
         Ok(redirection)
-    }
-}
-
-/// A file of this name now has this content.
-pub(crate) fn remember(state: &mut State<'_>, target: &Text, content: Option<&str>) {
-    let (Some(name), Cwd::Among(places)) = (target.as_literal(), &state.cwd) else { return };
-    for place in places.clone() {
-        state.written.insert(tidy(&place.join(name)), content.map(str::to_owned));
     }
 }

@@ -1,7 +1,6 @@
 //! What is known at a point of a command line.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use tree_sitter::Node;
 
@@ -16,10 +15,6 @@ pub(crate) struct State<'tree> {
     pub(crate) functions: BTreeMap<String, Node<'tree>>,
     /// The parameters of the function or script that is running; `None` if they are not known.
     pub(crate) parameters: Option<Vec<Word>>,
-    /// Files that this command line itself wrote, with what is in them if that is known.
-    pub(crate) written: BTreeMap<PathBuf, Option<String>>,
-    /// Whether anything has been removed or moved away.
-    pub(crate) removes: bool,
     pub(crate) stdin: Stdin,
 }
 
@@ -54,8 +49,6 @@ impl<'tree> State<'tree> {
             variables: BTreeMap::new(),
             functions: BTreeMap::new(),
             parameters: None,
-            written: BTreeMap::new(),
-            removes: false,
             stdin: Stdin::Inherited,
         }
     }
@@ -67,8 +60,6 @@ impl<'tree> State<'tree> {
             variables: self.variables.clone(),
             functions: BTreeMap::new(),
             parameters: self.parameters.clone(),
-            written: self.written.clone(),
-            removes: self.removes,
             stdin: self.stdin.clone(),
         }
     }
@@ -77,8 +68,6 @@ impl<'tree> State<'tree> {
     pub(crate) fn take_over(&mut self, other: State<'_>) {
         self.cwd = other.cwd;
         self.variables = other.variables;
-        self.written = other.written;
-        self.removes |= other.removes;
     }
 
     /// What is known if either of two ways was taken.
@@ -94,12 +83,7 @@ impl<'tree> State<'tree> {
                 *word = word.or(&unset);
             }
         }
-        for (path, content) in other.written {
-            let same = self.written.get(&path) == Some(&content);
-            self.written.insert(path, content.filter(|_| same));
-        }
         self.functions.extend(other.functions);
-        self.removes |= other.removes;
         self
     }
 }

@@ -101,6 +101,11 @@ proptest! {
         Policy::new("/nowhere/work").judge("Bash", &json!({"command": command}), Path::new("/nowhere/work"));
     }
 
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
     /// Quoting does not change what a path is.
     #[test]
     fn a_path_outside_is_found_however_it_is_quoted(style in prop::collection::vec(0_u8..4, 9)) {

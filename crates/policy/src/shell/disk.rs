@@ -1,0 +1,76 @@
+//! What this command line has done to files so far, as far as later parts of it depend on that.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::glob;
+use crate::place::{Cwd, tidy};
+use crate::text::Text;
+
+/// What has been done to files, in whatever shell or branch. It is only ever added to: a part that
+/// may have been skipped counts as done.
+#[derive(Debug, Default)]
+pub(crate) struct Disk {
+    /// Files that were written, with what is in them if that is known.
+    written: BTreeMap<PathBuf, Option<String>>,
+    /// Whether anything has been removed or moved away.
+    pub(crate) removes: bool,
+    /// Whether files may have changed of which nothing is known.
+    pub(crate) unseen: bool,
+}
+
+/// Files larger than this are not looked into.
+const MAX_FILE: u64 = 1 << 20;
+
+impl Disk {
+    /// A file is written, with this content if it is known.
+    pub(crate) fn write(&mut self, target: &Text, cwd: &Cwd, content: Option<&str>) {
+        let (Some(name), Cwd::Among(places)) = (target.as_literal(), cwd) else {
+            self.unseen = true;
+            return;
+        };
+        self.unseen |= glob::is_wild(name);
+        for place in places {
+            let path = tidy(&place.join(name));
+            let before = self.written.get(&path).map(Option::as_deref);
+            // Which of two comes last is not looked at.
+            let known = content.filter(|_| before.is_none_or(|before| before == content));
+            self.written.insert(path, known.map(str::to_owned));
+        }
+    }
+
+    /// What is in a file, if this command line did not write something unknown to it.
+    pub(crate) fn content_of(&self, file: &Text, cwd: &Cwd) -> Option<String> {
+        let Cwd::Among(places) = cwd else { return None };
+        let ([place], Some(name)) = (places.as_slice(), file.as_literal()) else { return None };
+        let path = tidy(&place.join(name));
+        match self.written.get(&path) {
+            Some(content) => content.clone(),
+            None => read(&path),
+        }
+    }
+
+    /// What is in a file, if nothing that was run before can have changed it.
+    pub(crate) fn script_in(&self, file: &Text, cwd: &Cwd) -> Option<String> {
+        self.content_of(file, cwd).filter(|_| !self.unseen)
+    }
+
+    /// Whether a file is there and has not been touched.
+    pub(crate) fn is_as_before(&self, name: &str, cwd: &Cwd) -> bool {
+        let Cwd::Among(places) = cwd else { return false };
+        !self.unseen
+            && places.iter().all(|place| {
+                let path = tidy(&place.join(name));
+                path.is_file() && !self.written.contains_key(&path)
+            })
+    }
+}
+
+fn read(path: &Path) -> Option<String> {
+    let about = path.metadata().ok()?;
+    // A pipe or a device would never end.
+    if !about.is_file() || about.len() > MAX_FILE {
+        return None;
+    }
+    String::from_utf8(std::fs::read(path).ok()?).ok()
+}
