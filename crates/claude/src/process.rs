@@ -19,6 +19,8 @@ use crate::tree::kill_descendants;
 
 /// How much of the end of standard error is kept.
 const STDERR_BYTES: usize = 8 * 1024;
+/// How long to listen to a program that has ended.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long to look for processes to kill.
 const KILLING: Duration = Duration::from_secs(2);
 
@@ -112,6 +114,8 @@ impl Process {
             status = timeout(within, child.wait()) => status.ok()?.ok()?,
             () = listen => return None,
         };
+        // Its last words may still be in the pipe; whoever inherited it may keep it open for ever.
+        timeout(LAST_WORDS, self.complaints.listen_to_the_end()).await.ok();
         Some(Ended { code: ended.code() })
     }
 

@@ -17,7 +17,7 @@ use mle_star_search::models::{PipelineConfig, TaskDescription};
 use mle_star_search::rundir::RunDir;
 
 use crate::RunError;
-use crate::claude::{Claude, ClaudeError, Credentials, Over};
+use crate::claude::{Claude, ClaudeError, Credentials, Over, Reach};
 use crate::executor;
 
 /// How the playbook is shown: nobody is to take it for a model. It is also read back.
@@ -87,13 +87,16 @@ impl Agents {
     pub(crate) async fn open(&self, briefing: &Briefing<'_>) -> Result<Box<dyn Agent>, RunError> {
         match self {
             Self::Claude => match Credentials::find() {
-                Some(_) => claude(briefing, None).await,
+                Some(credentials) => {
+                    let reach = Reach::with(credentials).await.map_err(AgentsError::from)?;
+                    claude(briefing, reach).await
+                }
                 None => Err(AgentsError::NoKey.into()),
             },
             Self::ClaudeOver(agents) => {
                 let agent = Box::pin(agents.open(briefing)).await?;
                 let over = Over::start(agent).await.map_err(ClaudeError::from);
-                claude(briefing, Some(over.map_err(AgentsError::from)?)).await
+                claude(briefing, Reach::Over(over.map_err(AgentsError::from)?)).await
             }
             Self::Playbook => {
                 Ok(Box::new(playbook(briefing).map_err(AgentsError::from)?) as Box<dyn Agent>)
@@ -148,12 +151,12 @@ impl fmt::Display for Agents {
 }
 
 /// Agents behind the `claude` program.
-async fn claude(briefing: &Briefing<'_>, over: Option<Over>) -> Result<Box<dyn Agent>, RunError> {
+async fn claude(briefing: &Briefing<'_>, reach: Reach) -> Result<Box<dyn Agent>, RunError> {
     let Briefing { task, config, supervisor, .. } = *briefing;
     let path = config.claude_path.as_deref().map(Utf8Path::as_std_path);
     let cli = Cli::find(path).await.map_err(ClaudeError::from).map_err(AgentsError::from)?;
     let cli = cli.launched(executor::keeper(supervisor)?);
-    let claude = Claude::new(cli, config, task.data_dir.clone(), over);
+    let claude = Claude::new(cli, config, task.data_dir.clone(), reach);
     Ok(Box::new(claude.map_err(AgentsError::from)?))
 }
 

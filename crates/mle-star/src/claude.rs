@@ -1,18 +1,18 @@
 //! Claude's agents: every call is a conversation of its own with the `claude` program.
 //!
 //! The program gets a home of its own, which ends with the run, and a new folder for each call in
-//! which `./input` is the data. Of our variables it sees those that say how the model is reached.
-//! [`Credentials`] says whether there is a way at all; `over` puts other agents in the place of the
-//! model.
+//! which `./input` is the data. Of our variables it sees those that say how the model is reached,
+//! but not the key: a forwarder of ours adds that, so that no tool can ask for it. [`Credentials`]
+//! says whether there is a way to the model at all; `over` puts other agents in its place.
 //!
 //! Deliberately absent: retries. The program makes requests again by itself; what fails after that
 //! is asked again by the search, which knows how much time there is.
 
 mod over;
+mod reach;
 mod tools;
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -27,12 +27,14 @@ use mle_star_claude::{
     Session, Uuid,
 };
 use mle_star_exec::in_full;
+use mle_star_forwarder::UpstreamError;
 use mle_star_search::models::{self, AgentConfig, AgentType, PipelineConfig};
 use mle_star_search::prompt::{PromptError, PromptRegistry};
 use serde_json::Value;
 use tempfile::TempDir;
 
 pub(crate) use self::over::Over;
+pub(crate) use self::reach::Reach;
 use self::tools::Toolbox;
 
 /// By what the service knows who we are.
@@ -69,8 +71,7 @@ pub(crate) struct Claude {
     permission_mode: PermissionMode,
     toolbox: Toolbox,
     definitions: BTreeMap<String, Value>,
-    /// Who stands behind the program instead of a model.
-    over: Option<Over>,
+    reach: Reach,
     name: String,
 }
 
@@ -83,6 +84,9 @@ pub enum ClaudeError {
     /// The program has no place to work in.
     #[error("there is no place for the `claude` program to work in")]
     Place(#[from] std::io::Error),
+    /// The service behind it cannot be reached in this way.
+    #[error("the model cannot be reached")]
+    Reach(#[from] UpstreamError),
     /// The prompts cannot be used.
     #[error(transparent)]
     Prompts(#[from] PromptError),
@@ -94,6 +98,7 @@ impl ClaudeError {
         match self {
             Self::Program(error) => error.remedy(),
             Self::Place(_) => Some("make room in the folder for temporary files"),
+            Self::Reach(_) => Some("check ANTHROPIC_BASE_URL, the key and the certificates"),
             Self::Prompts(_) => None,
         }
     }
@@ -105,16 +110,18 @@ impl Claude {
         cli: Cli,
         config: &PipelineConfig,
         data_dir: Utf8PathBuf,
-        over: Option<Over>,
+        reach: Reach,
     ) -> Result<Self, ClaudeError> {
         let state = tempfile::Builder::new().prefix("mle-star-claude-").tempdir()?;
         for folder in ["home", "tmp", "work"] {
             fs_err::create_dir(state.path().join(folder))?;
         }
         Ok(Self {
-            name: match &over {
-                None => format!("claude {} ({})", cli.version(), config.model),
-                Some(over) => format!("claude {} over {}", cli.version(), over.name()),
+            name: match &reach {
+                Reach::Forwarded(_) | Reach::Direct => {
+                    format!("claude {} ({})", cli.version(), config.model)
+                }
+                Reach::Over(over) => format!("claude {} over {}", cli.version(), over.name()),
             },
             cli,
             state,
@@ -125,13 +132,13 @@ impl Claude {
                 models::PermissionMode::AcceptEdits => PermissionMode::AcceptEdits,
             },
             definitions: definitions(config)?,
-            over,
+            reach,
         })
     }
 
     async fn converse(&self, call: &Call) -> Result<Reply, AgentError> {
         let id = Uuid::new_v4();
-        let _expected = self.over.as_ref().map(|over| over.expect(id, call));
+        let _expected = self.reach.expect(id, call);
         let folder = self.folder().map_err(|error| AgentError::Unavailable {
             reason: format!("there is no place for the conversation: {error}"),
         })?;
@@ -184,16 +191,11 @@ impl Claude {
     }
 
     fn environment(&self) -> Environment {
-        let common = ["PATH", "LANG", "LC_ALL", "TZ"].map(OsStr::new);
-        let mut environment = match &self.over {
-            None => Environment::default().inherit(|name| common.contains(&name) || leads(name)),
-            Some(over) => Environment::default()
-                .inherit(|name| common.contains(&name))
-                .with("ANTHROPIC_API_KEY", "none")
-                .with("ANTHROPIC_BASE_URL", over.url()),
-        };
-        environment =
-            environment.with("HOME", self.home()).with("TMPDIR", self.state.path().join("tmp"));
+        let mut environment = self
+            .reach
+            .environment()
+            .with("HOME", self.home())
+            .with("TMPDIR", self.state.path().join("tmp"));
         if rustix::process::geteuid().is_root() {
             // Else it refuses to work for root without asking. What tools may do is ours to say.
             environment = environment.with("IS_SANDBOX", "1");
@@ -226,32 +228,6 @@ fn definitions(config: &PipelineConfig) -> Result<BTreeMap<String, Value>, Promp
         Ok((agent.name().to_owned(), set_up.to_agent_definition(template)))
     };
     AgentType::ALL.into_iter().map(definition).collect()
-}
-
-/// Whether a variable says how the model is reached.
-fn leads(name: &OsStr) -> bool {
-    let Some(name) = name.to_str() else { return false };
-    let prefixes = ["ANTHROPIC_", "AWS_", "GOOGLE_", "VERTEX_REGION_"];
-    let names = [
-        "CLAUDE_CODE_OAUTH_TOKEN",
-        "CLAUDE_CODE_USE_BEDROCK",
-        "CLAUDE_CODE_USE_VERTEX",
-        "CLAUDE_CODE_SKIP_BEDROCK_AUTH",
-        "CLAUDE_CODE_SKIP_VERTEX_AUTH",
-        "CLAUDE_CODE_MAX_RETRIES",
-        "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
-        "API_TIMEOUT_MS",
-        "CLOUD_ML_REGION",
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "NO_PROXY",
-        "NODE_EXTRA_CA_CERTS",
-        "SSL_CERT_FILE",
-        "SSL_CERT_DIR",
-    ];
-    names.contains(&name)
-        || ["http_proxy", "https_proxy", "no_proxy"].contains(&name)
-        || prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
 fn note(call: &Call, message: &Message) {
@@ -290,17 +266,6 @@ fn millis(begun: Instant) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn variables_that_do_not_lead_to_the_model_stay_here() {
-        let leads = |name: &str| super::leads(OsStr::new(name));
-        for name in ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "https_proxy", "AWS_REGION"] {
-            assert!(leads(name), "{name}");
-        }
-        for name in ["HOME", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "CLAUDECODE", "NODE_OPTIONS"] {
-            assert!(!leads(name), "{name}");
-        }
-    }
 
     /// REQ-OR-005, REQ-OR-006, REQ-OR-057
     #[test]

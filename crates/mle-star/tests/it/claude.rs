@@ -148,7 +148,8 @@ async fn agents_with_tools_work_in_a_folder_of_their_own_and_change_nothing_else
         format!("rm -rf {victim}"),
         format!("cd {victim} && echo gone > file"),
         "wc -l input/train.csv".to_owned(),
-        "head -1 input/train.csv && echo x > inside && cat inside".to_owned(),
+        "head -1 input/train.csv && echo x > inside && cat inside; echo key $ANTHROPIC_API_KEY"
+            .to_owned(),
     ];
     let respond = move |request: &Request| {
         if request.has_tool("StructuredOutput") {
@@ -167,7 +168,7 @@ async fn agents_with_tools_work_in_a_folder_of_their_own_and_change_nothing_else
     let mut command = run(&shop, &claude, "claude");
     command
         .args(["-s", "tool_profile=wide", "-s", "M=1", "-s", "denied_commands=[\"wc\"]"])
-        .env("ANTHROPIC_API_KEY", "sk-ant-none")
+        .env("ANTHROPIC_API_KEY", "sk-ant-0123456789")
         .env("ANTHROPIC_BASE_URL", server.url())
         .env("CLAUDE_CODE_MAX_RETRIES", "0");
     let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
@@ -179,7 +180,10 @@ async fn agents_with_tools_work_in_a_folder_of_their_own_and_change_nothing_else
     let failed: Vec<bool> = results.iter().map(|it| it.is_error).collect();
     assert_eq!(failed, [true, true, true, false, false, false], "{results:?}");
     assert!(results[2].text.contains("not allowed"), "{results:?}");
-    assert_eq!(results[3].text, "id,x,y\nx");
+    // The service gets the key, and no tool can ask for it.
+    assert!(requests.iter().all(|it| it.header("x-api-key") == Some("sk-ant-0123456789")));
+    let key = results[3].text.strip_prefix("id,x,y\nx\nkey ").unwrap();
+    assert!(!key.is_empty() && !key.contains("0123456789"), "{key}");
     assert_eq!(results[4].text, "0.25");
     assert_eq!(results[5].text, "input/test.csv\t9\ninput/train.csv\t19");
 }

@@ -1,0 +1,137 @@
+//! How the program reaches a model, and which variables say so.
+
+use std::ffi::{OsStr, OsString};
+
+use mle_star_agent::Call;
+use mle_star_claude::{Environment, Uuid};
+use mle_star_forwarder::{Forwarder, Upstream};
+
+use super::over::{Expected, Over};
+use super::{ClaudeError, Credentials};
+
+/// What is there in any case.
+const COMMON: [&str; 4] = ["PATH", "LANG", "LC_ALL", "TZ"];
+
+/// How the program reaches a model.
+#[derive(Debug)]
+pub(crate) enum Reach {
+    /// Through a forwarder, which knows the key.
+    Forwarded(Forwarder),
+    /// By itself, with credentials that only it can handle: those of a subscription or of another
+    /// service. Its tools can see them.
+    Direct,
+    /// Not at all: other agents answer.
+    Over(Over),
+}
+
+impl Reach {
+    /// The way that goes with the credentials.
+    pub(crate) async fn with(credentials: Credentials) -> Result<Self, ClaudeError> {
+        match credentials.variable {
+            "ANTHROPIC_API_KEY" | "ANTHROPIC_AUTH_TOKEN" if !uses_another_service() => {
+                let upstream = Upstream::from_variables(|name| std::env::var(name).ok())?;
+                Ok(Self::Forwarded(Forwarder::start(upstream).await?))
+            }
+            _ => Ok(Self::Direct),
+        }
+    }
+
+    /// Requests of the conversation `id` are about `call`.
+    pub(super) fn expect(&self, id: Uuid, call: &Call) -> Option<Expected> {
+        match self {
+            Self::Over(over) => Some(over.expect(id, call)),
+            Self::Forwarded(_) | Self::Direct => None,
+        }
+    }
+
+    /// The variables that the program needs for it.
+    pub(super) fn environment(&self) -> Environment {
+        let is_common = |name: &OsStr| COMMON.map(OsStr::new).contains(&name);
+        match self {
+            Self::Direct => Environment::default().inherit(|name| is_common(name) || leads(name)),
+            Self::Forwarded(forwarder) => here(
+                Environment::default()
+                    .inherit(|name| is_common(name) || (leads(name) && !is_secret(name)))
+                    .with("ANTHROPIC_API_KEY", forwarder.token())
+                    .with("ANTHROPIC_BASE_URL", forwarder.url()),
+            ),
+            Self::Over(over) => Environment::default()
+                .inherit(is_common)
+                .with("ANTHROPIC_API_KEY", "none")
+                .with("ANTHROPIC_BASE_URL", over.url()),
+        }
+    }
+}
+
+/// No proxy stands between the program and a server of ours.
+fn here(environment: Environment) -> Environment {
+    ["NO_PROXY", "no_proxy"].into_iter().fold(environment, |environment, name| {
+        let mut hosts: OsString = std::env::var_os(name).unwrap_or_default();
+        if !hosts.is_empty() {
+            hosts.push(",");
+        }
+        hosts.push("127.0.0.1");
+        environment.with(name, hosts)
+    })
+}
+
+fn uses_another_service() -> bool {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    is_set("CLAUDE_CODE_USE_BEDROCK") || is_set("CLAUDE_CODE_USE_VERTEX")
+}
+
+/// Whether a variable holds what no tool is to see.
+fn is_secret(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return true };
+    ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"].contains(&name)
+        || ["AWS_", "GOOGLE_"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Whether a variable says how the model is reached.
+fn leads(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    let prefixes = ["ANTHROPIC_", "AWS_", "GOOGLE_", "VERTEX_REGION_"];
+    let names = [
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "CLAUDE_CODE_USE_BEDROCK",
+        "CLAUDE_CODE_USE_VERTEX",
+        "CLAUDE_CODE_SKIP_BEDROCK_AUTH",
+        "CLAUDE_CODE_SKIP_VERTEX_AUTH",
+        "CLAUDE_CODE_MAX_RETRIES",
+        "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
+        "API_TIMEOUT_MS",
+        "CLOUD_ML_REGION",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "NO_PROXY",
+        "NODE_EXTRA_CA_CERTS",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+    ];
+    names.contains(&name)
+        || ["http_proxy", "https_proxy", "no_proxy"].contains(&name)
+        || prefixes.iter().any(|prefix| name.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_that_do_not_lead_to_the_model_stay_here() {
+        let leads = |name: &str| super::leads(OsStr::new(name));
+        for name in ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "https_proxy", "AWS_REGION"] {
+            assert!(leads(name), "{name}");
+        }
+        for name in ["HOME", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "CLAUDECODE", "NODE_OPTIONS"] {
+            assert!(!leads(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_the_forwarder_knows_the_program_does_not_see() {
+        let is_secret = |name: &str| super::is_secret(OsStr::new(name));
+        assert!(is_secret("ANTHROPIC_API_KEY") && is_secret("AWS_SECRET_ACCESS_KEY"));
+        assert!(!is_secret("ANTHROPIC_DEFAULT_SONNET_MODEL") && !is_secret("API_TIMEOUT_MS"));
+    }
+}
