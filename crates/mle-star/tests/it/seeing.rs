@@ -20,7 +20,7 @@ fn a_run_leaves_a_report_that_can_be_made_again_from_the_journal_alone() {
     let written = page(&run);
     assert!(written.contains("0.61") && written.contains(">finished<"), "{written}");
     let text = fs_err::read_to_string(run.join("report.md")).unwrap();
-    assert!(text.contains("Where the solution comes from"), "{text}");
+    assert!(text.contains("Where the submission comes from"), "{text}");
 
     let copied = shop.path().join("elsewhere");
     fs_err::create_dir_all(&copied).unwrap();

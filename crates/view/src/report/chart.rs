@@ -209,7 +209,7 @@ fn bands(svg: &mut Svg, overview: &Overview, size: Size, end: f64, x: &impl Fn(f
             Phase::Finalization => "Final",
         };
         // A name that is wider than its band would run into the next.
-        if to - from > 50.0 {
+        if to - from > 64.0 {
             svg.add(format_args!(
                 "<text class=\"phase\" x=\"{:.1}\" y=\"{:.1}\">{name}</text>",
                 from + 7.0,

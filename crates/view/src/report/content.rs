@@ -45,6 +45,7 @@ pub(super) struct Content {
     roles: Vec<(String, String)>,
     total: Total,
     lineage: Vec<Ancestor>,
+    lineage_of: &'static str,
     story: Vec<String>,
     studies: Vec<StudyRow>,
     solutions: Vec<SolutionRow>,
@@ -113,6 +114,7 @@ impl Content {
                     .map(dollars),
             },
             lineage: lineage(overview),
+            lineage_of: if overview.submission.is_some() { "submission" } else { "solution" },
             story: overview.lineage.iter().map(|it| plain(it)).collect(),
             studies: studies(overview),
             solutions: overview
