@@ -66,7 +66,7 @@ function route() {
     if (live.state) replace(main, section.element);
   }
   if (live.state) changed();
-  if (target.solution !== undefined || target.step !== undefined) panel.show(run, target, open);
+  if (target.solution !== undefined || target.step !== undefined) panel.show(run, target, open, live.state?.state === "running");
   else panel.hide();
 }
 

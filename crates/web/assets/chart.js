@@ -88,7 +88,7 @@ export class Chart {
     const width = this.width = this.element.clientWidth || 800;
     const isNarrow = width < 560;
     const height = isNarrow ? 260 : 320;
-    const edge = { left: isNarrow ? 46 : 62, right: 14, top: 30, bottom: 34 };
+    const edge = { left: isNarrow ? 46 : 62, right: 14, top: 42, bottom: 34 };
     const direction = state.subject?.direction ?? "maximize";
     const judged = state.solutions.filter((it) => it.ended_seconds !== null && ["candidate", "merged", "checked", "refined", "ensemble"].includes(it.kind));
     const scored = judged.filter((it) => it.score !== null).sort((a, b) => a.ended_seconds - b.ended_seconds);
@@ -119,8 +119,8 @@ export class Chart {
       const entry = PHASES.find(([id]) => id === phase.phase);
       const room = to - from;
       const label = room > 130 ? `${entry[2]} · ${entry[1]}` : room > 54 ? entry[2] : room > 14 ? entry[2].replace("Phase ", "") : "";
-      return s("g", {}, s("rect", { class: index % 2 ? "band odd" : "band", x: from, y: edge.top - 22, width: Math.max(1, room), height: floor - edge.top + 22 }),
-        label !== "" && (room > 54 || label.length < 3) ? s("text", { class: "phase", x: from + Math.min(8, room / 4), y: edge.top - 8 }, label) : null);
+      return s("g", {}, s("rect", { class: index % 2 ? "band odd" : "band", x: from, y: edge.top - 34, width: Math.max(1, room), height: floor - edge.top + 34 }),
+        label !== "" && (room > 54 || label.length < 3) ? s("text", { class: "phase", x: from + Math.min(8, room / 4), y: edge.top - 18 }, label) : null);
     });
     const scale = ticks(low, high, isNarrow ? 4 : 5);
     const grid = scale.found.map((value) => s("g", { class: "grid" },
@@ -174,8 +174,9 @@ export class Chart {
       "aria-label": `Score over time, ${direction === "minimize" ? "lower" : "higher"} is better: ${scored.length} scores, best ${score(best)}. Arrow keys go through them.`,
     }, bands, grid, s("line", { class: "axis", x1: edge.left, x2: width - edge.right, y1: floor, y2: floor }), times, line, marks);
 
+    const order = (key) => ["initial", "path", "ensemble"].findIndex((it) => key.startsWith(it));
     const groups = new Map(all.filter((it) => it.score !== null).map((it) => [group(it).key, group(it)]));
-    const legend = [...groups.values()].map((it) => h("li", {}, s("svg", { class: `mark tone-${it.tone} kept`, width: 16, height: 16, viewBox: "-8 -8 16 16", "aria-hidden": "true" }, shape(it.shape)), it.name));
+    const legend = [...groups.values()].sort((a, b) => order(a.key) - order(b.key) || a.key.localeCompare(b.key)).map((it) => h("li", {}, s("svg", { class: `mark tone-${it.tone} kept`, width: 16, height: 16, viewBox: "-8 -8 16 16", "aria-hidden": "true" }, shape(it.shape)), it.name));
     legend.push(h("li", {}, s("svg", { width: 22, height: 16, viewBox: "0 -8 22 16", "aria-hidden": "true" }, s("path", { class: "best", d: "M1 4H11V-4H21" })), "Best so far"));
     legend.push(h("li", {}, s("svg", { class: "mark tone-initial not-kept", width: 16, height: 16, viewBox: "-8 -8 16 16", "aria-hidden": "true" }, shape("circle")), "Outline: not kept"));
     if (failed.length) legend.push(h("li", {}, s("svg", { class: "mark failed", width: 16, height: 16, viewBox: "-8 -8 16 16", "aria-hidden": "true" }, shape("cross", 3.5)), "Failed"));

@@ -11,6 +11,18 @@ export function duration(seconds) {
   return minutes % 60 ? `${hours} h ${String(minutes % 60).padStart(2, "0")} min` : `${hours} h`;
 }
 
+// A time on the clock of a run.
+export function clock(seconds) {
+  const whole = Math.floor(seconds), two = (it) => String(it).padStart(2, "0");
+  const minutes = Math.floor(whole / 60);
+  return minutes < 60 ? `${minutes}:${two(whole % 60)}` : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(whole % 60)}`;
+}
+
+// A sentence without the digits of its numbers that nobody reads.
+export function neat(text) {
+  return text.replace(/\d+\.\d{7,}(?!\d|e)/g, (it) => score(Number(it)));
+}
+
 export function money(dollars) {
   if (dollars === undefined || dollars === null) return "";
   return dollars !== 0 && Math.abs(dollars) < 0.01 ? `$${dollars.toFixed(4)}` : `$${dollars.toFixed(2)}`;
@@ -58,6 +70,11 @@ export const OUTCOMES = {
   retrieved: "retrieved", open: "in progress", scored: "scored", accepted: "kept", rejected: "not kept",
   failed: "failed", submitted: "submitted",
 };
+
+// What became of a solution, in a word.
+export function outcome(solution, isRunning) {
+  return solution.outcome === "open" && !isRunning ? "not finished" : OUTCOMES[solution.outcome];
+}
 
 export const KINDS = {
   model: "Retrieved model", candidate: "Candidate", merged: "Merge", checked: "After the checks",

@@ -41,7 +41,7 @@ export class List {
     return h("li", {}, link([
       h("div", { class: "run-name" }, h("strong", {}, it.competition_id || it.name), h("span", { class: `state ${state}` }, STATES[state]), phase ? h("span", { class: "quiet" }, phase) : null),
       h("div", { class: "run-score" }, h("span", { class: "value" }, score(best)), h("span", { class: "quiet" }, it.metric)),
-      h("p", { class: "quiet" }, [it.name, moment(it.began), duration(it.elapsed_seconds), `${it.scripts} scripts`, it.cost_usd === null ? "" : money(it.cost_usd), it.problem].filter(Boolean).join(" · ")),
+      h("p", { class: "quiet" }, [it.name, moment(it.began), duration(it.elapsed_seconds), `${it.scripts} scripts`, it.cost_usd === null ? "" : money(it.cost_usd), it.problem && it.problem.slice(0, 160)].filter(Boolean).join(" · ")),
     ], `#/run/${encodeURIComponent(it.name)}`, { "data-key": `run-${it.name}`, class: "card run" }));
   }
 }

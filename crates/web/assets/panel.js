@@ -1,7 +1,7 @@
 // What opens beside the page: a solution or a step. Escape closes it and gives the focus back.
 
 import { ask, copier, facts, h, replace, tabs } from "./dom.js";
-import { bytes, duration, KINDS, lane, money, OUTCOMES, place, score, work } from "./format.js";
+import { bytes, duration, KINDS, lane, money, outcome, place, score, work } from "./format.js";
 
 const aside = document.getElementById("panel");
 
@@ -23,7 +23,8 @@ export class Panel {
     return !aside.hidden;
   }
 
-  async show(run, target, open) {
+  async show(run, target, open, isRunning) {
+    this.isRunning = isRunning;
     const key = JSON.stringify([run, target]);
     if (this.key === key) return;
     if (!this.isOpen) this.back = document.activeElement;
@@ -31,7 +32,7 @@ export class Panel {
     this.run = run;
     this.target = target;
     this.open = open;
-    this.tab = undefined;
+    this.tab = this.call = undefined;
     aside.hidden = false;
     document.body.classList.add("has-panel");
     this.frame("Loading…", "", []);
@@ -53,6 +54,11 @@ export class Panel {
       this.shown = text;
       this.data = data;
       this.draw();
+      if (data.what === "ask" && this.call === undefined) {
+        this.call = null;
+        this.call = (await ask("/api/prompt", { run: this.run, key: step })) ?? false;
+        if (this.key === key) this.draw();
+      }
     } catch (error) {
       if (this.key === key) this.frame("Not found", "", [["error", "Error", h("p", {}, error.message)]]);
     }
@@ -76,7 +82,7 @@ export class Panel {
     replace(aside, h("div", { class: "panel-top" },
       h("div", {}, h("h2", { id: "panel-title" }, title), h("p", { class: "quiet" }, subtitle)),
       h("button", { type: "button", class: "close", "aria-label": "Close", title: "Close (Escape)", "data-key": "close", onclick: () => this.closed() }, "✕")),
-    parts.length > 1 ? tabs("Parts", parts, current, (id) => { this.tab = id; this.draw(); }) : null,
+    parts.length > 1 ? tabs("Parts", parts.map(([id, title]) => [id, title]), current, (id) => { this.tab = id; this.draw(); }) : null,
     h("div", { class: "panel-body", "data-scroll": `body-${current}`, tabindex: "-1" }, body ?? null));
   }
 
@@ -85,13 +91,13 @@ export class Panel {
     else this.drawStep(this.data);
   }
 
-  drawSolution({ solution: it, script, parents, compared, diff, steps, outcome }) {
+  drawSolution({ solution: it, script, parents, compared, diff, steps, outcome: ended }) {
     const parentList = parents.length ? h("ul", { class: "plain" }, parents.map((parent) => h("li", {}, this.opener(parent.name, { solution: parent.id })))) : undefined;
     const about = [
       it.plan ? h("section", {}, h("h3", {}, "Plan"), h("p", { class: "prose" }, it.plan)) : null,
       it.error ? h("section", {}, h("h3", {}, "What was wrong"), h("p", { class: "prose error" }, it.error)) : null,
       facts([
-        ["Score", it.score === null ? "" : score(it.score)], ["What became of it", OUTCOMES[it.outcome]], ["Made from", parentList],
+        ["Score", it.score === null ? "" : score(it.score)], ["What became of it", outcome(it, this.isRunning)], ["Made from", parentList],
         ["Repairs", it.repairs || ""], ["Agents were paid", money(it.cost_usd)], ["Scripts ran for", it.script_seconds ? duration(it.script_seconds) : ""],
         ["Began", `${duration(it.began_seconds)} into the run`], ["Judged", it.ended_seconds === null ? "not yet" : `${duration(it.ended_seconds)} into the run`],
         ["Place", h("code", {}, it.id)], ["File", it.script ? h("code", {}, `solutions/${it.script}`) : ""],
@@ -101,12 +107,13 @@ export class Panel {
     const parts = [["about", "Summary", about]];
     if (parents.some((parent) => parent.has_script)) parts.push(["diff", "Changes", this.diff(parents, compared, diff, script)]);
     if (it.kind !== "model") parts.push(["script", "Script", this.code(script)]);
-    if (outcome) parts.push(["output", "Output", this.outcome(outcome)]);
-    this.frame(it.name, `${KINDS[it.kind]} · ${it.score === null ? OUTCOMES[it.outcome] : `${score(it.score)} · ${OUTCOMES[it.outcome]}`}`, parts);
+    if (ended) parts.push(["output", "Output", this.outcome(ended)]);
+    this.frame(it.name, `${KINDS[it.kind]} · ${it.score === null ? "" : `${score(it.score)} · `}${outcome(it, this.isRunning)}`, parts);
   }
 
   drawStep(it) {
     const parts = [];
+    const { call } = this;
     const took = it.ended_seconds === null ? "in progress" : duration(it.ended_seconds - it.began_seconds);
     if (it.what === "ask") {
       parts.push(["reply", "Reply", [
@@ -114,15 +121,15 @@ export class Panel {
         it.reply ? this.text(it.reply) : h("p", { class: "quiet" }, it.ended_seconds === null ? "The agent has not answered yet." : "There is no reply."),
         it.structured ? h("section", {}, h("h3", {}, "Structured part"), this.text(JSON.stringify(it.structured, null, 2))) : null,
       ]]);
-      parts.push(["prompt", "Prompt", it.call ? this.text(it.call.prompt) : h("p", { class: "quiet" }, "The prompt cannot be made again from this record: another version of the program wrote it.")]);
-      if (it.call) parts.push(["system", "System prompt", this.text(it.call.system_prompt)]);
+      parts.push(["prompt", "Prompt", call ? this.text(call.prompt) : h("p", { class: "quiet" }, call === false ? "The prompt cannot be made again from this record: another version of the program wrote it." : "Making the prompt again from the record…")]);
+      if (call) parts.push(["system", "System prompt", this.text(call.system_prompt)]);
     } else {
       if (it.outcome) parts.push(["output", "Output", this.outcome(it.outcome)]);
       parts.push(["script", "Script", this.code(it.source)]);
     }
     parts.push(["about", "About", facts([
       ["Step", h("code", {}, it.key)], ["Lane", it.lane ? lane(it.lane) : ""], ["Took", took], ["Limit", it.limit_seconds === null ? "" : duration(it.limit_seconds)],
-      ["Cost", money(it.cost_usd)], ["Model", it.call?.model], ["Tools", it.call ? it.call.tools.join(", ") || "none" : ""], ["Problem", it.problem],
+      ["Cost", money(it.cost_usd)], ["Tools", call ? call.tools.join(", ") || "none" : ""], ["Problem", it.problem],
     ])]);
     this.frame(`${place(it.key)}`, `${it.role ? `${it.role.replaceAll("_", " ")} ${work(it.key)}` : work(it.key)} · ${took}`, parts);
   }

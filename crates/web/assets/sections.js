@@ -1,7 +1,7 @@
 // The other parts of a run: ablations, agents, setup and problems.
 
 import { ask, card, facts, h, replace, wide } from "./dom.js";
-import { bytes, duration, lane, money, place, PHASES, score, signed, work } from "./format.js";
+import { bytes, clock, duration, lane, money, place, PHASES, score, signed, work } from "./format.js";
 
 export class Ablations {
   constructor(live, open) {
@@ -17,7 +17,8 @@ export class Ablations {
       return;
     }
     const intro = card("Ablation ledger", {}, h("p", { class: "quiet" }, "What each part of a solution contributes: how much worse the score gets without it. The part that matters is then refined."));
-    replace(this.element, intro, state.ablations.map((it) => this.study(it)));
+    const sorted = [...state.ablations].sort((a, b) => a.outer - b.outer || a.path - b.path);
+    replace(this.element, intro, h("div", { class: "columns" }, sorted.map((it) => this.study(it))));
   }
 
   study(it) {
@@ -73,8 +74,8 @@ export class Agents {
     const found = this.steps.filter((it) => it.what !== "other" && words.every((word) => text(it).includes(word)));
     const shown = found.slice(-400).reverse();
     const rows = shown.map((it) => h("tr", { class: it.problem ? "is-bad" : "" },
-      h("td", { class: "number quiet" }, duration(it.began_seconds)),
-      h("td", {}, h("button", { type: "button", class: "link", "data-key": `step-${it.key}`, onclick: () => this.open({ step: it.key }) }, it.what === "run" ? "script" : (it.role ?? "agent").replaceAll("_", " ")), h("span", { class: "quiet" }, ` ${work(it.key)}`)),
+      h("td", { class: "number quiet" }, clock(it.began_seconds)),
+      h("td", {}, h("button", { type: "button", class: "link", "data-key": `step-${it.key}`, onclick: () => this.open({ step: it.key }) }, it.what === "run" ? "script" : (it.role ?? "agent").replaceAll("_", " ")), it.what === "run" ? null : h("span", { class: "quiet" }, ` ${work(it.key)}`)),
       h("td", {}, place(it.key)), h("td", { class: "number" }, it.ended_seconds === null ? "…" : duration(it.ended_seconds - it.began_seconds)),
       h("td", { class: "number" }, it.cost_usd === null ? "" : money(it.cost_usd)), h("td", { class: "problem" }, it.problem ?? (it.ended_seconds === null ? "in progress" : ""))));
     replace(this.list, h("p", { class: "quiet" }, `${found.length.toLocaleString()} steps${found.length > shown.length ? `, the last ${shown.length} are shown` : ""}, the newest first`),
@@ -102,11 +103,11 @@ export class Setup {
     const gpus = machine.gpus?.cards ?? machine.gpus?.gpus ?? [];
     const costs = Object.entries(state.costs).filter(([, value]) => typeof value === "number");
     replace(this.element,
-      card("Task", {}, facts([["Task", subject.competition_id], ["Metric", state.glance.metric], ["Agents", subject.agents], ["Model", settings.model], ["Began with", `mle-star ${subject.version}`], ["Run directory", h("code", {}, state.root)], ["Taken up again", state.glance.resumes ? `${state.glance.resumes} times` : ""]]),
+      card("Task", {}, facts([["Task", subject.competition_id], ["Metric", state.glance.metric], ["Agents", subject.agents], ["Began with", `mle-star ${subject.version}`], ["Run directory", h("code", {}, state.root)], ["Taken up again", state.glance.resumes ? `${state.glance.resumes} times` : ""]]),
         subject.description ? h("details", {}, h("summary", {}, "Description"), h("pre", { class: "prose" }, subject.description)) : null),
       h("div", { class: "columns" },
         card("Sandbox", {}, containment ? [facts([["Tier", tiers[containment.tier] ?? containment.tier], ["Cores per script", containment.cores], ["Memory per script", containment.limits?.memory_bytes ? bytes(containment.limits.memory_bytes) : ""]]),
-          containment.gaps?.length ? [h("h3", {}, "What it does not hold"), h("ul", {}, containment.gaps.map((it) => h("li", {}, GAPS(it))))] : h("p", {}, "Nothing is known that it does not hold."),
+          containment.gaps?.length ? [h("h3", {}, "What it does not hold"), h("ul", {}, containment.gaps.map((it) => h("li", {}, GAPS(it))))] : h("p", { class: "after" }, "Nothing is known that it does not hold."),
           containment.refused?.length ? [h("h3", {}, "Why no better one"), h("ul", {}, containment.refused.map((it) => h("li", {}, it)))] : null]
           : h("p", { class: "quiet" }, "The record does not say.")),
         card("Machine", {}, facts([["Python", machine.python_version], ["Cores", machine.cores], ["Memory", machine.memory_bytes ? bytes(machine.memory_bytes) : ""], ["Graphics cards", gpus.length ? gpus.map((it) => it.name ?? String(it)).join(", ") : "none"]]),

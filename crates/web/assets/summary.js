@@ -1,7 +1,7 @@
 // Where a run is: the first thing that one sees.
 
 import { card, h, link, replace, wide } from "./dom.js";
-import { duration, isBetter, lane, money, PHASES, place, score, signed, work } from "./format.js";
+import { clock, duration, isBetter, lane, money, neat, PHASES, place, score, signed, work } from "./format.js";
 import { Chart } from "./chart.js";
 
 const MARKS = { ended: "✓", failed: "!", skipped: "–", open: "●" };
@@ -131,7 +131,7 @@ export class Summary {
       parts.push(card("This run ended without a solution", { class: "card warn" }, h("p", {}, state.troubles.at(-1)?.message ?? "")));
     }
     if (state.lineage.length) {
-      parts.push(card("Where the solution comes from", {}, h("ol", { class: "lineage" }, state.lineage.map((it) => h("li", {}, it)))));
+      parts.push(card("Where the solution comes from", {}, h("ol", { class: "lineage" }, state.lineage.map((it) => h("li", {}, neat(it))))));
     }
     const path = state.lanes.filter((it) => it.name.startsWith("path"));
     if (path.length) {
@@ -147,6 +147,10 @@ export class Summary {
     const { events } = this.live.state;
     if (!events.length) return h("p", { class: "quiet" }, "Nothing yet.");
     const shown = events.slice(-14).reverse();
-    return h("ol", { class: "log", reversed: true }, shown.map((it) => h("li", {}, h("time", { datetime: it.at }, duration(it.seconds)), h("span", {}, it.line.split("\n")[0]))));
+    return h("ol", { class: "log", reversed: true }, shown.map((it) => {
+      const line = neat(it.line.split("\n")[0]);
+      const phase = /^=== (.*) ===$/.exec(line);
+      return h("li", {}, h("time", { datetime: it.at }, clock(it.seconds)), phase ? h("strong", {}, phase[1]) : h("span", {}, line));
+    }));
   }
 }

@@ -4,13 +4,13 @@
 // through the rows, left to what a solution was made from, right to what was made from it.
 
 import { h, replace, s } from "./dom.js";
-import { duration, isBetter, KINDS, money, OUTCOMES, score, signed } from "./format.js";
+import { duration, isBetter, KINDS, money, outcome, score, signed } from "./format.js";
 import { group, shape } from "./chart.js";
 
 const HEADINGS = [[/^model-/, "Retrieved models"], [/^phase1\//, "Phase 1 · Initial solution"], [/^phase2\//, "Phase 2 · Refinement"],
   [/^phase3\//, "Phase 3 · Ensemble"], [/^finalization/, "Finalization"]];
 
-const isKept = (solution, ancestors) => ancestors.has(solution.id) || ["accepted", "submitted", "retrieved", "scored", "open"].includes(solution.outcome);
+const isKept = (solution, ancestors) => ancestors.has(solution.id) || (solution.kind !== "early_submission" && ["accepted", "submitted", "retrieved", "scored", "open"].includes(solution.outcome));
 
 function column(solution) {
   const found = /(?:model|candidate|path)-(\d+)/.exec(solution.id);
@@ -84,15 +84,15 @@ export class Tree {
     const words = it.outcome === "failed" ? it.error : it.plan;
     const details = [it.cost_usd ? money(it.cost_usd) : "", it.script_seconds ? duration(it.script_seconds) : ""].filter(Boolean).join(" · ");
     return h("div", {
-      class: `row outcome-${it.outcome} ${ancestors.has(it.id) ? "ancestor" : ""}`, role: "treeitem", "aria-level": String(level),
+      class: `row outcome-${it.outcome} ${words ? "" : "no-plan"} ${ancestors.has(it.id) ? "ancestor" : ""}`, role: "treeitem", "aria-level": String(level),
       "aria-selected": String(it.id === this.current), tabindex: it.id === this.current ? "0" : "-1", "data-key": `row-${it.id}`, "data-id": it.id,
-      "aria-label": `${it.name}, ${KINDS[it.kind]}, ${it.score === null ? "" : `score ${score(it.score)}, `}${OUTCOMES[it.outcome]}${ancestors.has(it.id) ? ", leads to the submission" : ""}`,
+      "aria-label": `${it.name}, ${KINDS[it.kind]}, ${it.score === null ? "" : `score ${score(it.score)}, `}${outcome(it, state.state === "running")}${ancestors.has(it.id) ? ", leads to the submission" : ""}`,
       onclick: () => { this.select(it.id); this.open({ solution: it.id }); }, onfocus: () => this.select(it.id),
     }, h("span", { class: "name" }, it.name),
     h("span", { class: "plan quiet" }, words ? words.split("\n").find((line) => line.trim()) ?? "" : ""),
     h("span", { class: "details quiet" }, details), delta ?? h("span", { class: "delta" }),
     h("span", { class: "value" }, it.score === null ? "" : score(it.score)),
-    h("span", { class: `pill ${it.outcome}` }, OUTCOMES[it.outcome]));
+    ["retrieved", "scored"].includes(it.outcome) ? h("span") : h("span", { class: `pill ${it.outcome}` }, outcome(it, state.state === "running")));
   }
 
   // Draws the lines between the rows, which must be laid out already.

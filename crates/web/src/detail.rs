@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 
+use mle_star_agent::Call;
 use mle_star_exec::Outcome;
 use mle_star_search::Run;
 use mle_star_search::event::{Output, Record};
@@ -45,8 +46,6 @@ struct Parent<'a> {
 pub(crate) struct StepDetail<'a> {
     #[serde(flatten)]
     step: &'a Step,
-    /// What an agent was asked.
-    call: Option<Asked>,
     reply: Option<String>,
     structured: Option<Value>,
     source: Option<String>,
@@ -55,7 +54,7 @@ pub(crate) struct StepDetail<'a> {
 
 /// What an agent was asked, as it can be made again from the record.
 #[derive(Debug, Serialize)]
-struct Asked {
+pub(crate) struct Asked {
     system_prompt: String,
     prompt: String,
     tools: Vec<String>,
@@ -118,19 +117,8 @@ pub(crate) fn solution<'a>(
 /// A step: what went in, and what came out.
 pub(crate) fn step<'a>(run: &'a Followed, key: &str) -> Option<StepDetail<'a>> {
     let step = run.step(key)?;
-    let call = match step.what {
-        // Of what cannot be rendered again there is at least the reply.
-        What::Ask => Run::recall(run.dir.clone(), key).ok().flatten().map(|call| Asked {
-            system_prompt: call.system_prompt,
-            prompt: call.prompt,
-            tools: call.tools,
-            model: call.model,
-        }),
-        What::Run | What::Other => None,
-    };
     let source = step.script.as_deref().and_then(|it| script(&run.dir, it));
-    let mut detail =
-        StepDetail { step, call, reply: None, structured: None, source, outcome: None };
+    let mut detail = StepDetail { step, reply: None, structured: None, source, outcome: None };
     match output(run, step) {
         Some(Output::Asked { reply, .. }) => {
             (detail.reply, detail.structured) = (Some(reply.text), reply.structured);
@@ -139,6 +127,12 @@ pub(crate) fn step<'a>(run: &'a Followed, key: &str) -> Option<StepDetail<'a>> {
         Some(Output::NotDone { .. } | Output::Totals { .. }) | None => {}
     }
     Some(detail)
+}
+
+/// What was asked at `key`. This goes over the whole record, which may take a second.
+pub(crate) fn prompt(dir: RunDir, key: &str) -> Option<Asked> {
+    let Call { system_prompt, prompt, tools, model, .. } = Run::recall(dir, key).ok().flatten()?;
+    Some(Asked { system_prompt, prompt, tools, model })
 }
 
 /// What came of a step, read again from the journal.

@@ -1,5 +1,8 @@
 //! What can be asked for.
 
+use std::convert::Infallible;
+use std::rc::Rc;
+
 use bytes::Bytes;
 use futures::stream::LocalBoxStream;
 use http_body_util::{Either, Full, StreamBody};
@@ -8,10 +11,9 @@ use hyper::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
     SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
 };
-use hyper::{Request, Response, StatusCode};
+use hyper::{Request, Response, StatusCode, Uri};
 use serde::Serialize;
 use serde_json::json;
-use std::convert::Infallible;
 use tokio::sync::watch;
 
 use crate::gate::{Gate, Refusal, query};
@@ -44,9 +46,10 @@ pub(crate) struct Site {
 
 impl Site {
     /// Answers a request.
-    pub(crate) fn answer<B>(self: &std::rc::Rc<Self>, request: &Request<B>) -> Response<Body> {
+    pub(crate) async fn answer<B>(self: Rc<Self>, request: Request<B>) -> Response<Body> {
         let uri = request.uri();
         let mut answer = match self.gate.judge(request.method(), uri, request.headers()) {
+            Ok(()) if uri.path() == "/api/prompt" => self.prompt(uri).await,
             Ok(()) => self.routed(uri),
             Err(Refusal(status, why)) => text(status, "text/plain; charset=utf-8", why),
         };
@@ -63,7 +66,7 @@ impl Site {
         answer
     }
 
-    fn routed(self: &std::rc::Rc<Self>, uri: &hyper::Uri) -> Response<Body> {
+    fn routed(self: &Rc<Self>, uri: &Uri) -> Response<Body> {
         let run = || query(uri, "run").and_then(|name| self.runs.get(&name));
         let found = match uri.path() {
             "/" => Some(self.page()),
@@ -82,12 +85,16 @@ impl Site {
                 .and_then(assets::file)
                 .map(|(kind, content)| text(StatusCode::OK, kind, content)),
         };
-        found.unwrap_or_else(|| {
-            let nothing = json!({ "error": "there is nothing here" });
-            let mut answer = as_json(&nothing);
-            *answer.status_mut() = StatusCode::NOT_FOUND;
-            answer
-        })
+        found.unwrap_or_else(nothing)
+    }
+
+    /// What an agent was asked. Others are served meanwhile.
+    async fn prompt(&self, uri: &Uri) -> Response<Body> {
+        let run = query(uri, "run").and_then(|name| self.runs.get(&name));
+        let Some((run, key)) = run.zip(query(uri, "key")) else { return nothing() };
+        let dir = run.borrow().dir.clone();
+        let asked = tokio::task::spawn_blocking(move || detail::prompt(dir, &key)).await;
+        as_json(&asked.ok().flatten())
     }
 
     fn page(&self) -> Response<Body> {
@@ -97,6 +104,11 @@ impl Site {
         }
         page
     }
+}
+
+fn nothing() -> Response<Body> {
+    let nothing = json!({ "error": "there is nothing here" }).to_string();
+    whole(StatusCode::NOT_FOUND, JSON, nothing.into())
 }
 
 fn as_json(value: &impl Serialize) -> Response<Body> {

@@ -29,6 +29,8 @@ use crate::runs::{Runs, Source};
 
 /// How many connections there may be.
 const MAX_CONNECTIONS: usize = 64;
+/// How many prompts are made again at the same time.
+const MAX_PROMPTS: usize = 2;
 /// How long a connection may take to ask for something, or stay without asking.
 const TO_ASK: Duration = Duration::from_secs(60);
 /// How long pages get to hear of the end.
@@ -66,7 +68,10 @@ impl Server {
         let gate = Gate::new(listener.local_addr()?.port())?;
         let address = gate.address();
         let (end, ending) = watch::channel(false);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .max_blocking_threads(MAX_PROMPTS)
+            .enable_all()
+            .build()?;
         let serve = move || {
             let site = Site { gate, runs: Runs::new(source), patience, ending };
             let ended = LocalSet::new().block_on(&runtime, serve(listener, Rc::new(site)));
@@ -122,8 +127,8 @@ async fn serve(listener: TcpListener, site: Rc<Site>) -> io::Result<()> {
 async fn connection(stream: TcpStream, site: Rc<Site>) {
     let patient = Patient { stream, patience: site.patience.to_take, waiting: None };
     let answer = |request| {
-        let answer = site.answer(&request);
-        async move { Ok::<_, Infallible>(answer) }
+        let site = Rc::clone(&site);
+        async move { Ok::<_, Infallible>(site.answer(request).await) }
     };
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(TO_ASK);
