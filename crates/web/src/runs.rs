@@ -45,8 +45,11 @@ pub(crate) struct Runs {
     /// Those that were looked at, the last one last.
     followed: RefCell<Vec<Rc<RefCell<Followed>>>>,
     /// What the list shows of those that have not changed since.
-    listed: RefCell<BTreeMap<String, ((u64, Option<SystemTime>), Listed)>>,
+    listed: RefCell<BTreeMap<String, (Stamp, Listed)>>,
 }
+
+/// The size of a journal and when it was last written: what changes when a run goes on.
+type Stamp = (u64, Option<SystemTime>);
 
 /// All runs, and whether there can be more than one.
 #[derive(Debug, Serialize)]
