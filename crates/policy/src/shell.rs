@@ -254,11 +254,34 @@ impl<'tree> Walk<'_, 'tree> {
     }
 
     fn pipeline(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
+        let children = named_children(node);
+        let first = children.first().copied().filter(|it| it.kind() == "redirected_statement");
+        match first.and_then(|it| Some((it, it.child_by_field_name("body")?))) {
+            Some((first, body)) => {
+                self.seen.insert(first.id());
+                self.after_list(body, state, |walk, body, state| {
+                    walk.elements(&children, Some(body), state)
+                })
+            }
+            None => self.elements(&children, None, state),
+        }
+    }
+
+    /// Runs the elements of a pipeline; the first may have another body than it says.
+    fn elements(
+        &mut self,
+        children: &[Node<'tree>],
+        mut first_body: Option<Node<'tree>>,
+        state: &mut State<'tree>,
+    ) -> Judged<Flow<'tree>> {
         let mut stdin = state.stdin.clone();
-        for child in named_children(node) {
+        for &child in children {
             let mut own = state.clone();
             own.stdin = stdin;
-            self.run(child, &mut own)?;
+            match first_body.take() {
+                Some(body) => self.redirected_body(child, body, &mut own, Vec::new())?,
+                None => self.run(child, &mut own)?,
+            };
             stdin = self.output(child, &mut own);
         }
         Ok(Flow::PLAIN)

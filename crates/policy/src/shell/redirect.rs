@@ -23,7 +23,7 @@ impl<'tree> Walk<'_, 'tree> {
         &mut self,
         node: Node<'tree>,
         state: &mut State<'tree>,
-        mut more: Vec<Word>,
+        more: Vec<Word>,
     ) -> Judged<Flow<'tree>> {
         let Some(body) = node.child_by_field_name("body") else {
             // `> file` alone empties the file.
@@ -33,12 +33,47 @@ impl<'tree> Walk<'_, 'tree> {
             }
             return Ok(Flow::PLAIN);
         };
+        self.after_list(body, state, |walk, body, state| {
+            walk.redirected_body(node, body, state, more)
+        })
+    }
+
+    /// The grammar takes `a && b > file` for `{ a && b; } > file`, and `a && b 2>&1 | c` alike. The
+    /// left side of such a list is run by itself, before the rest.
+    pub(super) fn after_list(
+        &mut self,
+        body: Node<'tree>,
+        state: &mut State<'tree>,
+        rest: impl FnOnce(&mut Self, Node<'tree>, &mut State<'tree>) -> Judged<Flow<'tree>>,
+    ) -> Judged<Flow<'tree>> {
+        let named = named_children(body);
+        let (true, Some(&left), Some(&right)) =
+            (body.kind() == "list", named.first(), named.last())
+        else {
+            return rest(self, body, state);
+        };
+        self.seen.insert(body.id());
+        let before = state.cwd.clone();
+        let first = self.run(left, state)?;
+        let and = body.children(&mut body.walk()).any(|child| child.kind() == "&&");
+        self.join(and, before, first, state, |walk, state| rest(walk, right, state))
+    }
+
+    /// A statement with the redirections of a node.
+    pub(super) fn redirected_body(
+        &mut self,
+        node: Node<'tree>,
+        body: Node<'tree>,
+        state: &mut State<'tree>,
+        mut more: Vec<Word>,
+    ) -> Judged<Flow<'tree>> {
+        let named = node.child_by_field_name("body").map(|it| it.id());
         let outer = state.stdin.clone();
         let mut own_stdin = None;
         let mut target = None;
         let mut trailing = Vec::new();
         for child in named_children(node) {
-            if child.id() == body.id() {
+            if Some(child.id()) == named {
                 continue;
             }
             let redirection = self.redirection(child, state)?;

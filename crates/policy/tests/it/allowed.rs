@@ -158,6 +158,8 @@ pub(crate) const ALLOWED: &[&str] = &[
     "/usr/bin/time -v python solution.py",
     "find . -name '*.tmp' -print0 | xargs -0r rm -f",
     "nice -n 10 taskset -c 0,1 python solution.py",
+    "cd src && python ../solution.py 2>&1 | tail -5 && cp b.csv ../final/",
+    "cd src && ls > list.txt && cat list.txt >> ../final/list.txt",
     "# just a comment",
     "",
 ];
