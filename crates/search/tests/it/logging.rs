@@ -39,8 +39,16 @@ impl Log {
         LOGGED.take();
     }
 
+    /// What was logged, but for prompts, which are long.
     fn text() -> String {
-        String::from_utf8(LOGGED.take()).unwrap()
+        let text = String::from_utf8(LOGGED.take()).unwrap();
+        let lines = text.lines().filter(|line| !line.starts_with("DEBUG prompt"));
+        lines.map(|line| format!("{line}\n")).collect()
+    }
+
+    fn prompts() -> usize {
+        let text = String::from_utf8(LOGGED.take()).unwrap();
+        text.lines().filter(|line| line.starts_with("DEBUG prompt step=")).count()
     }
 }
 
@@ -102,4 +110,17 @@ async fn a_resumed_run_does_not_log_again_what_is_on_record() {
     Log::listen();
     evaluate(&run).await;
     assert_eq!(Log::text(), "");
+}
+
+/// REQ-OR-047
+#[tokio::test]
+async fn a_prompt_is_logged_when_it_is_sent_and_not_when_its_reply_is_on_record() {
+    let world = World::new("");
+    Log::listen();
+    evaluate(&world.open()).await;
+    assert_eq!(Log::prompts(), world.calls_of("debugger").len() + world.calls_of("leakage").len());
+    let run = world.reopen();
+    Log::listen();
+    evaluate(&run).await;
+    assert_eq!(Log::prompts(), 0);
 }
