@@ -66,7 +66,8 @@ pub(crate) struct Tally {
     /// Whether any agent has said what it costs.
     costs_known: bool,
     agent_calls: usize,
-    priced_calls: BTreeMap<String, usize>,
+    /// By role, how many calls said what they cost, and how much that was.
+    priced_calls: BTreeMap<String, (u32, f64)>,
     /// Agent calls that were begun and not finished in the current life.
     in_flight: BTreeSet<String>,
     /// Agent calls that were cut off, and are not booked yet.
@@ -118,6 +119,9 @@ impl Tally {
                 }
                 self.finish(key.as_str(), output);
             }
+            Record::Happened { key, event: Event::BrokenOff { cost_usd }, .. } => {
+                self.break_off(key, *cost_usd);
+            }
             Record::Happened { event, .. } => self.happen(event, running),
         }
     }
@@ -132,7 +136,10 @@ impl Tally {
                     self.costs_known = true;
                     self.costs.book(key, cost);
                     let role = key.rsplit('/').next().unwrap_or_default().to_owned();
-                    *self.priced_calls.entry(role).or_default() += 1;
+                    let (calls, paid) = self.priced_calls.entry(role).or_default();
+                    *calls += 1;
+                    *paid += cost;
+                    self.estimate_cut_off();
                 }
             }
             Output::Totals { .. } => self.phase = CurrentPhase::Complete,
@@ -189,6 +196,7 @@ impl Tally {
             | Event::Selected { .. }
             | Event::CutShort { .. }
             | Event::Waiting { .. }
+            | Event::BrokenOff { .. }
             | Event::Published { .. }
             | Event::Summarized { .. }
             | Event::Submitted { .. }
@@ -200,6 +208,21 @@ impl Tally {
     pub(crate) fn lacked(&self, key: &StepKey) -> Option<&Lack> {
         let mut shortages = self.shortages.iter();
         shortages.find(|(at, _)| key.as_str().is_empty() || at.is_within(key)).map(|(_, it)| it)
+    }
+
+    /// Books a conversation that was paid for in vain. Its key is below that of its step.
+    fn break_off(&mut self, key: &StepKey, cost_usd: Option<f64>) {
+        let step = key.as_str().rsplit_once('/').map_or(key.as_str(), |(step, _)| step);
+        match cost_usd {
+            Some(cost) => {
+                self.costs_known = true;
+                self.costs.book(step, cost);
+            }
+            None => {
+                self.cut_off.push(step.to_owned());
+                self.estimate_cut_off();
+            }
+        }
     }
 
     fn end_of_life(&mut self) {
@@ -215,18 +238,22 @@ impl Tally {
     /// Books what calls that were cut off are taken to have cost: what their role costs on
     /// average. They were paid for, and their bill was never seen.
     fn estimate_cut_off(&mut self) {
-        let calls: usize = self.priced_calls.values().sum();
-        let average = |total: f64, calls: usize| {
-            u32::try_from(calls).ok().filter(|it| *it > 0).map(|it| total / f64::from(it))
+        if self.cut_off.is_empty() {
+            return;
+        }
+        // Only what was billed counts: estimates of estimates would double with every call.
+        let all = self.priced_calls.values();
+        let all = all.fold((0, 0.0), |(calls, paid), (more, sum)| (calls + more, paid + sum));
+        let average = |(calls, paid): (u32, f64)| (calls > 0).then(|| paid / f64::from(calls));
+        let Some(overall) = average(all) else {
+            return; // nothing is known yet; they wait for the first bill
         };
-        let overall = average(self.costs.total_cost_usd, calls).unwrap_or(0.0);
         let estimates: Vec<(String, f64)> = std::mem::take(&mut self.cut_off)
             .into_iter()
             .map(|key| {
                 let role = key.rsplit('/').next().unwrap_or_default();
-                let paid = self.costs.per_role_cost_usd.get(role).copied().unwrap_or(0.0);
-                let calls = self.priced_calls.get(role).copied().unwrap_or(0);
-                let estimate = average(paid, calls).unwrap_or(overall);
+                let of_role = self.priced_calls.get(role).copied();
+                let estimate = of_role.and_then(average).unwrap_or(overall);
                 (key, estimate)
             })
             .collect();
@@ -254,5 +281,67 @@ impl Tally {
             best_score_so_far: self.best,
             agent_call_count: self.agent_calls,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use mle_star_agent::Reply;
+
+    use super::*;
+    use crate::step::Digest;
+
+    const AT: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn key(text: &str) -> StepKey {
+        text.split('/').fold(StepKey::root(), |key, part| key.join(part))
+    }
+
+    fn started(step: &str) -> Record {
+        Record::Started { at: AT, key: key(step) }
+    }
+
+    fn answered(step: &str, cost: f64) -> Record {
+        let reply = Reply { cost_usd: Some(cost), ..Reply::default() };
+        let output = Output::Asked { reply, no_answer: None };
+        Record::Finished { at: AT, key: key(step), input: Digest::of(&()), output }
+    }
+
+    fn broken_off(step: &str, cost_usd: Option<f64>) -> Record {
+        let event = Event::BrokenOff { cost_usd };
+        Record::Happened { at: AT, key: key(step).join("broken_off"), index: 0, event }
+    }
+
+    fn tally(records: &[Record]) -> Tally {
+        let mut tally = Tally::default();
+        records.iter().for_each(|record| tally.note(record, 0.0));
+        tally
+    }
+
+    fn assert_costs(tally: &Tally, total: f64, estimated: f64) {
+        assert!((tally.spent() - total).abs() < 1e-9, "{} in all", tally.spent());
+        let found = tally.costs.estimated_cost_usd;
+        assert!((found - estimated).abs() < 1e-9, "{found} estimated");
+    }
+
+    /// Each costs what its role costs on average, however many there are.
+    #[test]
+    fn conversations_that_broke_off_are_estimated_by_what_was_billed() {
+        let off = || broken_off("phase1/init", None);
+        let told = tally(&[answered("phase1/init", 0.5), off(), off(), off()]);
+        assert_costs(&told, 2.0, 1.5);
+        let known = tally(&[answered("phase1/init", 0.5), broken_off("phase1/init", Some(0.1))]);
+        assert_costs(&known, 0.6, 0.0);
+    }
+
+    /// The first call of all may be the one that is lost.
+    #[test]
+    fn a_call_that_was_lost_before_any_was_billed_is_counted_with_the_first_bill() {
+        let mut told = tally(&[started("phase1/retriever")]);
+        told.count_calls_in_flight();
+        assert_costs(&told, 0.0, 0.0);
+        told.note(&answered("phase1/retriever", 0.25), 0.0);
+        assert_costs(&told, 0.5, 0.25);
     }
 }

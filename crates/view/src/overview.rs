@@ -147,6 +147,7 @@ impl Overview {
             | Event::Ensembled { .. }
             | Event::CutShort { .. }
             | Event::Waiting { .. }
+            | Event::BrokenOff { .. }
             | Event::Published { .. }
             | Event::Summarized { .. }
             | Event::Submitted { .. } => {}
