@@ -91,6 +91,14 @@ pub enum AgentError {
         /// What went wrong.
         reason: String,
     },
+    /// The conversation broke off before its end. Asking again may help, but this one was not free.
+    #[error("the conversation broke off: {reason}")]
+    BrokenOff {
+        /// What went wrong.
+        reason: String,
+        /// What it cost; `None` if nobody was told.
+        cost_usd: Option<f64>,
+    },
     /// The agent does not accept who we are.
     #[error("the agent refused our credentials: {reason}")]
     Unauthorized {

@@ -35,6 +35,7 @@ pub enum Fault {
     DeleteWorkspacesWhileDown,
     DiskFull,
     ReadOnly,
+    NoProcesses,
 }
 
 /// What came of a fault.
@@ -50,7 +51,7 @@ pub enum Aftermath {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::KillOrchestrator,
         Self::KillSupervisor,
         Self::KillKeeper,
@@ -68,6 +69,7 @@ impl Fault {
         Self::DeleteWorkspacesWhileDown,
         Self::DiskFull,
         Self::ReadOnly,
+        Self::NoProcesses,
     ];
 
     /// The ways to be killed that a run must end from as if nothing had happened.
@@ -99,6 +101,7 @@ impl Fault {
             Self::DeleteWorkspacesWhileDown => "workspaces deleted while down",
             Self::DiskFull => "disk full",
             Self::ReadOnly => "read-only directory",
+            Self::NoProcesses => "no process can be started (EAGAIN)",
         }
     }
 
@@ -128,7 +131,8 @@ impl Fault {
             | Self::DeleteWorkspaces
             | Self::DeleteWorkspacesWhileDown
             | Self::DiskFull
-            | Self::ReadOnly => None,
+            | Self::ReadOnly
+            | Self::NoProcesses => None,
         }
     }
 
@@ -191,6 +195,14 @@ impl Fault {
             Self::ReadOnly => {
                 life.kill()?;
                 return read_only(place);
+            }
+            Self::NoProcesses => {
+                let pause = Duration::from_millis(500 + random.below(2500));
+                let own = rustix::process::getrlimit(rustix::process::Resource::Nproc);
+                place.limit_processes(target, Some(0))?;
+                life.wait_until(pause, || false)?;
+                place.limit_processes(target, own.maximum).ok(); // it may have ended
+                return Ok(Aftermath::Alive(life));
             }
         }
         Ok(Aftermath::Down)
@@ -255,19 +267,24 @@ fn delete_workspaces(place: &Place) -> anyhow::Result<()> {
 /// The disk fills up until the run ends by itself; then there is room again.
 fn disk_full(place: &Place, life: Life) -> anyhow::Result<Aftermath> {
     let filler = place.root().join("runs/filler");
-    let fill = || {
-        use std::io::Write as _;
-        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&filler)?;
-        for size in [65_536, 4096, 1] {
-            while file.write(&vec![b'x'; size]).is_ok_and(|written| written > 0) {}
-        }
-        anyhow::Ok(())
-    };
-    fill()?;
+    fill(&filler)?;
     let ended = life.finish(PATIENCE)?;
     fs::remove_file(&filler)?;
     ensure!(ended.code.is_some(), "a full disk killed it instead of ending it: {}", ended.said);
     Ok(Aftermath::Down)
+}
+
+/// Takes all the room that is left.
+fn fill(filler: &Utf8Path) -> anyhow::Result<()> {
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(filler)?;
+    for size in [64 << 20, 1 << 20, 4096] {
+        let flags = rustix::fs::FallocateFlags::empty();
+        let mut length = file.metadata()?.len();
+        while rustix::fs::fallocate(&file, flags, length, size).is_ok() {
+            length += size;
+        }
+    }
+    Ok(())
 }
 
 /// A folder that cannot be written to is a reason to end with a message, and no more.
@@ -294,7 +311,7 @@ pub fn can_mount() -> bool {
 
 /// Puts a small file system at `folder`.
 pub fn mount_small(folder: &Utf8Path) -> anyhow::Result<()> {
-    mount(&["-t", "tmpfs", "-o", "size=8m", "tmpfs", folder.as_str()])
+    mount(&["-t", "tmpfs", "-o", "size=640m", "tmpfs", folder.as_str()])
 }
 
 /// Takes it away again.

@@ -10,8 +10,10 @@
 //! with a task, and programs started in it), [`processes`], [`fault`], [`trial`], [`check`],
 //! [`table`].
 //!
+//! [`simulation`] is a run inside this process, for what the real program cannot be put through:
+//! clocks that are set, and runs of many thousand steps ([`soak`]).
+//!
 //! Deliberately absent: anything that the product depends on, and anything that changes the machine.
-//! Clocks are set in the tests of the search, which has a clock that can be.
 
 pub mod answers;
 pub mod check;
@@ -19,6 +21,8 @@ pub mod fault;
 pub mod place;
 pub mod processes;
 pub mod random;
+pub mod simulation;
+pub mod soak;
 pub mod stand_in;
 pub mod table;
 pub mod trial;

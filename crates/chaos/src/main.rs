@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use camino::Utf8PathBuf;
 use clap::{Args, Parser, Subcommand};
+use mle_star_chaos::fault::{Fault, can_mount};
 use mle_star_chaos::place::Programs;
+use mle_star_chaos::soak::Soak;
 use mle_star_chaos::stand_in::{self, Temper};
 use mle_star_chaos::table;
 use mle_star_chaos::trial::{Plan, Trials};
@@ -27,8 +29,24 @@ enum Command {
     Kill(Seeds),
     /// Everything at once: wrong answers, a CLI that misbehaves, signals, kills, disks
     Mix(Seeds),
+    /// One fault, by its name in the table
+    One {
+        /// The name
+        fault: String,
+        #[command(flatten)]
+        seeds: Seeds,
+    },
     /// Every fault by itself, and the table of what came of it
     Table(Table),
+    /// A simulated run of many thousand calls: what it takes, and whether that grows
+    Soak {
+        /// Outer steps
+        #[arg(long, default_value_t = 60)]
+        outer: u32,
+        /// Inner steps of each
+        #[arg(long, default_value_t = 40)]
+        inner: u32,
+    },
     #[command(name = "__claude", hide = true)]
     Claude(StandIn),
 }
@@ -74,6 +92,9 @@ fn main() -> anyhow::Result<ExitCode> {
     if let Command::Claude(StandIn { ledger, seed, share, kind, arguments }) = command {
         return Ok(stand_in::play(&ledger, Temper { seed, share, kind }, &arguments));
     }
+    if let Command::Soak { outer, inner } = command {
+        return soak(outer, inner);
+    }
     own_mounts();
     let own = std::env::current_exe()?;
     let own = Utf8PathBuf::from_path_buf(own).ok().context("our own path is not UTF-8")?;
@@ -81,6 +102,16 @@ fn main() -> anyhow::Result<ExitCode> {
     match command {
         Command::Kill(seeds) => many(&trials, "kill", &seeds, |seed| trials.kill_plan(seed)),
         Command::Mix(seeds) => many(&trials, "mix", &seeds, |seed| trials.mixed_plan(seed)),
+        Command::One { fault, seeds } => {
+            let fault = Fault::ALL.into_iter().find(|it| it.name() == fault);
+            let fault = fault.context("there is no such fault; `chaos table` has their names")?;
+            if fault.needs_mount() && !can_mount() {
+                say("skipped: nothing can be mounted here");
+                return Ok(ExitCode::SUCCESS);
+            }
+            let mode = format!("one '{}'", fault.name());
+            many(&trials, &mode, &seeds, |seed| trials.plan_of(fault, seed))
+        }
         Command::Table(Table { each, seed, into }) => {
             let (table, failures) = table::make(&trials, each, seed, say)?;
             match into {
@@ -94,8 +125,25 @@ fn main() -> anyhow::Result<ExitCode> {
             }
             Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
-        Command::Claude(_) => Ok(ExitCode::SUCCESS),
+        Command::Claude(_) | Command::Soak { .. } => Ok(ExitCode::SUCCESS),
     }
+}
+
+fn soak(outer: u32, inner: u32) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let every = (u64::from(outer) * u64::from(inner) * 6 / 50).max(1);
+    let soak = runtime.block_on(Soak::run(outer, inner, every))?;
+    say(&soak.table());
+    let calls = soak.samples.last().map_or(0, |it| it.calls);
+    say(&format!("{calls} calls in {:.1} s", soak.seconds));
+    say(&format!("memory: {:.0} bytes a call", soak.memory_per_call()));
+    if let Some((first, second)) = soak.journal_per_call() {
+        say(&format!("journal: {first:.0} bytes a call, then {second:.0}"));
+    }
+    if let Some((least, most)) = soak.files() {
+        say(&format!("open files: {least} to {most}"));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Goes on in a namespace where file systems can be mounted that nobody else sees, if that can be.

@@ -16,7 +16,7 @@ use crate::processes;
 use crate::stand_in::Temper;
 
 /// How large the run is: two of everything that can be concurrent, one of the rest.
-const SETTINGS: [&str; 10] = [
+const SETTINGS: [&str; 9] = [
     "M=2",
     "T=1",
     "K=2",
@@ -26,8 +26,10 @@ const SETTINGS: [&str; 10] = [
     "script_timeout_seconds=8",
     "script_memory_limit=400MB",
     "script_output_limit=4MB",
-    "time_limit_seconds=600",
 ];
+
+/// The number of the user that has no rights.
+const NOBODY: u32 = 65_534;
 
 /// The programs that trials need.
 #[derive(Debug, Clone)]
@@ -53,6 +55,9 @@ pub struct Place {
     folder: TempDir,
     programs: Programs,
     agents: Agents,
+    /// How long the run may take.
+    pub time_limit_seconds: u32,
+    user: Option<u32>,
 }
 
 /// The product at work. Killed with all it started when nobody wants it any more.
@@ -108,7 +113,13 @@ impl Place {
         temper: Temper,
     ) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("chaos-").tempdir()?;
-        let place = Self { folder, programs: programs.clone(), agents };
+        let place = Self {
+            folder,
+            programs: programs.clone(),
+            agents,
+            time_limit_seconds: 600,
+            user: None,
+        };
         let root = place.root().to_owned();
         for folder in ["shop/input", "tmp", "home", "runs"] {
             fs::create_dir_all(root.join(folder))?;
@@ -128,6 +139,33 @@ impl Place {
         fs::write(root.join("claude"), claude)?;
         fs::set_permissions(root.join("claude"), std::fs::Permissions::from_mode(0o755))?;
         Ok(place)
+    }
+
+    /// From now on the product runs as nobody: root has as many processes as it wants.
+    pub fn drop_privileges(&mut self) -> anyhow::Result<()> {
+        if rustix::process::geteuid().is_root() {
+            let owner = format!("{NOBODY}:{NOBODY}");
+            let status =
+                Command::new("chown").args(["-R", &owner, self.root().as_str()]).status()?;
+            ensure!(status.success(), "the folder cannot be given away");
+            self.user = Some(NOBODY);
+        }
+        Ok(())
+    }
+
+    /// From now on the process, which is one of ours, may have so many others beside it. Asked of
+    /// the system as its user: root may not everywhere.
+    pub fn limit_processes(&self, pid: i32, count: Option<u64>) -> anyhow::Result<()> {
+        let mut command = Command::new("prlimit");
+        if let Some(user) = self.user {
+            command.uid(user).gid(user);
+        }
+        let count = count.map_or_else(|| "unlimited".to_owned(), |count| count.to_string());
+        let arguments = [format!("--pid={pid}"), format!("--nproc={count}:")];
+        let output = command.args(arguments).output()?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "the limit of processes cannot be set: {said}");
+        Ok(())
     }
 
     /// The folder.
@@ -166,6 +204,8 @@ impl Place {
                 arguments.extend(["run", "shop", "--agents", agents].map(str::to_owned));
                 let settings = SETTINGS.iter().flat_map(|it| ["-s".to_owned(), (*it).to_owned()]);
                 arguments.extend(settings);
+                let limit = format!("time_limit_seconds={}", self.time_limit_seconds);
+                arguments.extend(["-s".to_owned(), limit]);
             }
         }
         self.start(&arguments)
@@ -175,7 +215,11 @@ impl Place {
     pub fn start(&self, arguments: &[String]) -> anyhow::Result<Life> {
         let root = self.root();
         let said = fs::File::create(root.join("stderr"))?.into_parts().0;
-        let child = Command::new(&self.programs.product)
+        let mut command = Command::new(&self.programs.product);
+        if let Some(user) = self.user {
+            command.uid(user).gid(user);
+        }
+        let child = command
             .args(arguments)
             .current_dir(root)
             .env_clear()

@@ -26,9 +26,14 @@ pub struct Temper {
     pub seed: u64,
     /// How many in a hundred do.
     pub share: u64,
-    /// What goes wrong; a number beyond the last means any of it.
+    /// What goes wrong, by its place in [`MISHAPS`]; [`ANY`] or [`STALL`].
     pub kind: usize,
 }
+
+/// Any of the [`MISHAPS`].
+pub const ANY: usize = MISHAPS.len();
+/// No answer, ever.
+pub const STALL: usize = ANY + 1;
 
 /// What can go wrong between a call and its answer.
 pub const MISHAPS: [&str; 9] = [
@@ -69,6 +74,7 @@ fn converse(ledger: &Utf8Path, temper: Temper, arguments: &[String]) -> io::Resu
     let mut random =
         Random::of(temper.seed.wrapping_add(u64::try_from(number).unwrap_or_default() << 20));
     let mishap = match random.percent(temper.share) {
+        true if temper.kind == STALL => Some("stall"),
         true => MISHAPS.get(temper.kind).or_else(|| random.pick(&MISHAPS)).copied(),
         false => None,
     };
@@ -95,6 +101,9 @@ fn converse(ledger: &Utf8Path, temper: Temper, arguments: &[String]) -> io::Resu
                         "result": format!("API Error: {status}"), "api_error_status": status,
                         "total_cost_usd": 0.0, "num_turns": 1, "session_id": session }))?;
                     continue;
+                }
+                if mishap == Some("stall") {
+                    std::thread::sleep(Duration::from_secs(3600));
                 }
                 let answer = ask(session, &message)?;
                 note(ledger, &format!("paid {session}"))?;

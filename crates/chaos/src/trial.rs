@@ -12,10 +12,10 @@ use crate::check::{self, Traits};
 use crate::fault::{self, Aftermath, Fault, PATIENCE};
 use crate::place::{Agents, Ended, Life, Place, Programs};
 use crate::random::Random;
-use crate::stand_in::{MISHAPS, Temper};
+use crate::stand_in::{ANY, Temper};
 
 /// A stand-in that does what it should.
-const CALM: Temper = Temper { seed: 0, share: 0, kind: MISHAPS.len() };
+const CALM: Temper = Temper { seed: 0, share: 0, kind: ANY };
 
 /// What is to happen in a trial.
 #[derive(Debug, Clone)]
@@ -87,14 +87,18 @@ impl Trials {
         let share = random.below(31);
         let answers = Answers::flawed(&self.steps, share, &mut random);
         let share = random.below(31);
-        let temper = Temper { seed, share, kind: MISHAPS.len() };
+        let temper = Temper { seed, share, kind: ANY };
         let possible = |fault: &Fault| {
             let of_cli = [Fault::KillKeeper, Fault::KillCli, Fault::PauseCli].contains(fault);
             (agents == Agents::OverCli || !of_cli) && (fault::can_mount() || !fault.needs_mount())
         };
         let choices: Vec<Fault> = Fault::ALL.into_iter().filter(possible).collect();
         let count = random.below(4);
-        let faults = (0..count).filter_map(|_| random.pick(&choices).copied()).collect();
+        let mut faults: Vec<Fault> =
+            (0..count).filter_map(|_| random.pick(&choices).copied()).collect();
+        if faults.iter().any(|it| it.needs_mount()) {
+            faults.retain(|it| *it != Fault::NoProcesses); // nobody may not write to what is mounted
+        }
         Plan { seed, agents, answers, temper, faults }
     }
 
@@ -127,7 +131,10 @@ impl Trials {
             (true, Agents::OverCli) => self.good[1].clone(),
             (false, agents) => peace(&self.programs, agents, &plan.answers)?,
         };
-        let place = Place::new(&self.programs, plan.agents, &plan.answers, plan.temper)?;
+        let mut place = Place::new(&self.programs, plan.agents, &plan.answers, plan.temper)?;
+        if plan.faults.contains(&Fault::NoProcesses) {
+            place.drop_privileges()?;
+        }
         let runs = place.root().join("runs");
         let mounts = plan.faults.iter().any(|it| it.needs_mount());
         if mounts {

@@ -230,3 +230,83 @@ fn number(value: &Value, name: &str) -> u64 {
 fn status(value: &Value, name: &str) -> Option<u16> {
     value.get(name)?.as_u64().and_then(|status| u16::try_from(status).ok())
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Any JSON, often with the names that mean something here.
+    fn value() -> impl Strategy<Value = Value> {
+        let names = proptest::sample::select(vec![
+            "type",
+            "subtype",
+            "message",
+            "content",
+            "text",
+            "name",
+            "input",
+            "is_error",
+            "result",
+            "usage",
+            "errors",
+            "model_usage_since_last_result",
+            "costUSD",
+            "total_cost_usd",
+            "input_tokens",
+            "num_turns",
+            "api_error_status",
+            "structured_output",
+            "attempt",
+            "id",
+        ]);
+        let words = proptest::sample::select(vec![
+            "assistant",
+            "user",
+            "system",
+            "result",
+            "api_retry",
+            "text",
+            "tool_use",
+            "tool_result",
+            "success",
+            "refusal",
+            "\u{0}",
+        ]);
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            words.prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(5, 64, 8, move |inner| {
+            let pairs = proptest::collection::btree_map(names.clone(), inner.clone(), 0..8);
+            prop_oneof![
+                proptest::collection::vec(inner, 0..6).prop_map(Value::from),
+                pairs.prop_map(|pairs| {
+                    pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn frames_of_any_kind_are_typed_and_their_sums_can_be_added(mut frame in value(), kind in 0..4) {
+            let kinds = ["assistant", "user", "result", "system"];
+            if let Some(frame) = frame.as_object_mut() {
+                frame.insert("type".to_owned(), json!(kinds[kind as usize]));
+            }
+            if let Some(Message::Result(result)) = Message::of(frame) {
+                for cost in [result.total_cost_usd, result.turn_cost_usd].into_iter().flatten() {
+                    prop_assert!(cost >= 0.0 && !cost.is_nan());
+                }
+            }
+        }
+    }
+}

@@ -21,6 +21,7 @@ pub mod limits;
 pub mod local;
 pub mod machine;
 pub mod sandbox;
+pub mod scratch;
 pub mod shim;
 pub mod slots;
 mod spool;
@@ -176,6 +177,14 @@ pub enum ExecError {
     Supervisor {
         /// What is known.
         detail: String,
+    },
+    /// The disk is too full to run scripts, and that is no script's fault.
+    #[error("the disk is full: {} are free, at least {} must be", limits::size(*free), limits::size(*needed))]
+    NoRoom {
+        /// The bytes that are free.
+        free: u64,
+        /// The bytes that must be.
+        needed: u64,
     },
     /// There is no sandbox here as tight as was asked for.
     #[error("the sandbox that was asked for does not work here: {}", refused.join("; "))]

@@ -6,6 +6,7 @@
 //! the job, because an earlier life of ours started it, is waited for instead; one that is done
 //! is not started again.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -17,15 +18,27 @@ use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
 use crate::environment::environment;
-use crate::limits::Limits;
+use crate::limits::{FREE_DISK_BYTES, Limits, free_disk_bytes};
 use crate::sandbox::{Confinement, Containment, Network, Tier, Wish};
+use crate::scratch::Scratch;
 use crate::shim::spec::{Age, Records, Report, Spec};
 use crate::slots::{Slot, Slots};
 use crate::{Ended, ExecError, Executor, Job, Outcome, machine, trace, workspace};
 
 /// How long a supervisor may take beyond its script: to empty the workspace, for the script's last
 /// words, and to kill what does not want to die.
-const MARGIN: Duration = Duration::from_secs(60);
+///
+/// Less than the 30 seconds by which a run may exceed its limit: a supervisor that does not answer
+/// may be that of the last script.
+const MARGIN: Duration = Duration::from_secs(25);
+/// How often a supervisor is started for one script. One that is killed, as by a system short of
+/// memory, says nothing about the script; if all of them are, it may well be the script.
+const STARTS: u32 = 3;
+/// How often to try to start a process when there is no room for one, and how long to wait at first.
+/// In all that is a quarter of a minute.
+const SPAWNS: u32 = 8;
+/// See [`SPAWNS`].
+const PAUSE: Duration = Duration::from_millis(125);
 /// How often to look whether somebody else's supervisor is done.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a trial of a tier may take. A Python on a network file system is slow at first.
@@ -144,7 +157,7 @@ impl Local {
 
     /// Runs a script that does nothing, to see whether any can be run.
     async fn trial(&self) -> Result<(), ExecError> {
-        let place = tempfile::Builder::new().prefix("mle-star-trial-").tempdir()?;
+        let place = Scratch::new("trial")?;
         let root = Utf8Path::from_path(place.path());
         let root =
             root.ok_or_else(|| std::io::Error::other("the temporary folder is not UTF-8"))?;
@@ -182,33 +195,52 @@ impl Local {
         records.write_spec(&self.spec(job, slot))?;
         trace::script_written(&script, &job.script);
         trace::execution_started(&script, &job.workspace, job.time_limit);
-        let mut supervised = self.start_supervisor(&records)?;
-        let status = timeout(job.time_limit + MARGIN, supervised.child.wait()).await;
-        match records.report()? {
-            Some(report) => {
-                supervised.is_done = true;
-                let outcome = outcome_of(report)?;
-                if matches!(outcome.ended, Ended::TimedOut { .. }) {
-                    trace::timed_out(&script, job.time_limit);
+        let mut starts = 1;
+        let report = loop {
+            match self.supervise(job, &records).await? {
+                Said::Report(report) => break report,
+                Said::Killed(_) if starts < STARTS => starts += 1,
+                Said::Killed(detail) | Said::Nothing(detail) => {
+                    // On a full disk nobody can write down what is wrong.
+                    let free = free_disk_bytes(records.folder());
+                    return Err(match free.filter(|free| *free < FREE_DISK_BYTES) {
+                        Some(free) => ExecError::NoRoom { free, needed: FREE_DISK_BYTES },
+                        None => ExecError::Supervisor { detail },
+                    });
                 }
-                Ok(outcome)
             }
-            None => {
-                let detail = match status {
-                    Err(_) => {
-                        supervised.child.start_kill().ok(); // asking is no use any more
-                        "it did not end in time".to_owned()
-                    }
-                    Ok(Err(error)) => error.to_string(),
-                    Ok(Ok(status)) => {
-                        supervised.is_done = true;
-                        let log = fs::read_to_string(records.log()).unwrap_or_default();
-                        format!("{status} {}", log.trim())
-                    }
-                };
-                Err(ExecError::Supervisor { detail: detail.trim().to_owned() })
-            }
+        };
+        let outcome = outcome_of(report)?;
+        if matches!(outcome.ended, Ended::TimedOut { .. }) {
+            trace::timed_out(&script, job.time_limit);
         }
+        Ok(outcome)
+    }
+
+    /// Starts a supervisor and waits for what it says.
+    async fn supervise(&self, job: &Job, records: &Records) -> Result<Said, ExecError> {
+        let mut supervised = self.start_supervisor(records).await?;
+        let status = timeout(job.time_limit + MARGIN, supervised.child.wait()).await;
+        if let Some(report) = records.report()? {
+            supervised.is_done = true;
+            return Ok(Said::Report(report));
+        }
+        Ok(match status {
+            Err(_) => {
+                supervised.child.start_kill().ok(); // asking is no use any more
+                Said::Nothing("it did not end in time".to_owned())
+            }
+            Ok(Err(error)) => Said::Nothing(error.to_string()),
+            Ok(Ok(status)) => {
+                supervised.is_done = true;
+                let log = fs::read_to_string(records.log()).unwrap_or_default();
+                let detail = format!("{status} {}", log.trim()).trim().to_owned();
+                match status.signal() {
+                    Some(_) => Said::Killed(detail),
+                    None => Said::Nothing(detail),
+                }
+            }
+        })
     }
 
     fn spec(&self, job: &Job, slot: &Slot) -> Spec {
@@ -234,21 +266,48 @@ impl Local {
         }
     }
 
-    fn start_supervisor(&self, records: &Records) -> Result<Supervised, ExecError> {
+    async fn start_supervisor(&self, records: &Records) -> Result<Supervised, ExecError> {
         let Supervisor { program, arguments } = &self.supervisor;
-        let child = Command::new(program)
-            .args(arguments)
-            .arg(records.folder())
-            .current_dir("/")
-            .env_clear() // a script may find a way to look at it
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(fs::File::create(records.log())?.into_parts().0)
-            .process_group(0)
-            .spawn()
-            .map_err(|source| ExecError::Spawn { program: program.clone(), source })?;
-        Ok(Supervised { child, is_done: false })
+        let mut pause = PAUSE;
+        let mut tries = 1;
+        loop {
+            let child = Command::new(program)
+                .args(arguments)
+                .arg(records.folder())
+                .current_dir("/")
+                .env_clear() // a script may find a way to look at it
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(fs::File::create(records.log())?.into_parts().0)
+                .process_group(0)
+                .spawn();
+            match child {
+                Ok(child) => return Ok(Supervised { child, is_done: false }),
+                Err(error) if tries < SPAWNS && is_passing(&error) => {
+                    sleep(pause).await;
+                    pause *= 2;
+                    tries += 1;
+                }
+                Err(source) => return Err(ExecError::Spawn { program: program.clone(), source }),
+            }
+        }
     }
+}
+
+/// What a supervisor said in the end.
+#[expect(clippy::large_enum_variant, reason = "there is one, and the large variant is the usual")]
+enum Said {
+    Report(Report),
+    /// Nothing: somebody killed it.
+    Killed(String),
+    /// Nothing, for this reason.
+    Nothing(String),
+}
+
+/// Whether there was no room for another process: others on the machine will make some.
+fn is_passing(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{OutOfMemory, WouldBlock};
+    matches!(error.kind(), WouldBlock | OutOfMemory)
 }
 
 /// A supervisor at work. It goes on when we die, but not when nobody waits for it any longer.
@@ -284,7 +343,9 @@ async fn adopt(records: &Records, job: &Job) -> Result<Option<Outcome>, ExecErro
     }
     adopted.supervisor = None;
     match records.report() {
-        Ok(Some(Report::Ended(outcome))) if is_same && !was_cut_short(&outcome, job) => {
+        Ok(Some(Report::Ended(outcome)))
+            if is_same && !was_cut_short(&outcome, job) && is_whole(&outcome) =>
+        {
             Ok(Some(outcome))
         }
         // What cannot be read is no result.
@@ -310,6 +371,11 @@ fn was_cut_short(outcome: &Outcome, job: &Job) -> bool {
         if after_seconds < job.time_limit.as_secs_f64())
 }
 
+/// Whether what the script wrote is still there: the workspace may be gone.
+fn is_whole(outcome: &Outcome) -> bool {
+    !outcome.submission.is_present() || Utf8Path::new(&outcome.submission.path).is_file()
+}
+
 fn ask_to_stop(supervisor: i32) {
     if let Some(pid) = Pid::from_raw(supervisor) {
         kill_process(pid, Signal::TERM).ok(); // it may be gone by now
@@ -322,6 +388,19 @@ fn outcome_of(report: Report) -> Result<Outcome, ExecError> {
         Report::Cancelled => {
             Err(ExecError::Supervisor { detail: "somebody stopped it".to_owned() })
         }
+        Report::NoRoom { free, needed } => Err(ExecError::NoRoom { free, needed }),
         Report::Failed { reason } => Err(ExecError::NotRun { reason }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_others_can_mend_is_waited_for() {
+        let error = |number: i32| std::io::Error::from_raw_os_error(number);
+        assert!(is_passing(&error(libc::EAGAIN)) && is_passing(&error(libc::ENOMEM)));
+        assert!(!is_passing(&error(libc::ENOENT)) && !is_passing(&error(libc::EACCES)));
     }
 }

@@ -24,8 +24,9 @@ use fs_err as fs;
 use self::spec::{Records, Report, Spec};
 use self::watch::{Verdict, Watch};
 use crate::environment::{HOME, TMP};
+use crate::limits::Resource;
 use crate::workspace;
-use crate::{ExecError, Outcome, in_full, inspect_submission};
+use crate::{Ended, ExecError, Outcome, in_full, inspect_submission};
 
 /// Supervises the job whose records are in `folder`, from its beginning to its end, and says how to
 /// exit.
@@ -53,6 +54,7 @@ fn carry_out(folder: &Utf8Path) -> io::Result<()> {
     let report = match run(&spec, &records) {
         Ok(Some(outcome)) => Report::Ended(outcome),
         Ok(None) => Report::Cancelled,
+        Err(ExecError::NoRoom { free, needed }) => Report::NoRoom { free, needed },
         Err(error) => Report::Failed { reason: in_full(&error) },
     };
     records.write_report(&report, &spec)
@@ -71,6 +73,11 @@ fn run(spec: &Spec, records: &Records) -> Result<Option<Outcome>, ExecError> {
     let Verdict { ended, stdout, stderr, duration, usage } =
         Watch::begin(spec, records, &script).map_err(failed)?.until_the_end().map_err(failed)?;
     let Some(ended) = ended else { return Ok(None) };
+    if let Ended::Exceeded { resource: Resource::Disk, used: free, limit: needed } = ended
+        && !is_its_fault(free, usage.workspace_bytes, needed)
+    {
+        return Err(ExecError::NoRoom { free, needed });
+    }
     Ok(Some(Outcome {
         ended,
         stdout,
@@ -81,4 +88,22 @@ fn run(spec: &Spec, records: &Records) -> Result<Option<Outcome>, ExecError> {
         limits: Some(spec.limits),
         tier: spec.confinement.tier,
     }))
+}
+
+/// Whether a script that left `free` bytes of the disk would have left enough without the files
+/// that it wrote. If not, somebody else fills the disk, and no change of the script helps.
+fn is_its_fault(free: u64, written: u64, needed: u64) -> bool {
+    free.saturating_add(written) >= needed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_is_blamed_for_a_full_disk_only_if_it_filled_it() {
+        assert!(is_its_fault(100, 500, 512));
+        assert!(!is_its_fault(100, 20, 512));
+        assert!(is_its_fault(511, u64::MAX, 512));
+    }
 }

@@ -27,6 +27,7 @@ use mle_star_claude::{
     Session, Uuid,
 };
 use mle_star_exec::in_full;
+use mle_star_exec::scratch::Scratch;
 use mle_star_forwarder::UpstreamError;
 use mle_star_search::models::{self, AgentConfig, AgentType, PipelineConfig};
 use mle_star_search::prompt::{PromptError, PromptRegistry};
@@ -66,7 +67,7 @@ impl Credentials {
 pub(crate) struct Claude {
     cli: Cli,
     /// The program's home, and the folders of calls.
-    state: TempDir,
+    state: Scratch,
     data_dir: Utf8PathBuf,
     permission_mode: PermissionMode,
     toolbox: Toolbox,
@@ -112,7 +113,7 @@ impl Claude {
         data_dir: Utf8PathBuf,
         reach: Reach,
     ) -> Result<Self, ClaudeError> {
-        let state = tempfile::Builder::new().prefix("mle-star-claude-").tempdir()?;
+        let state = Scratch::new("claude")?;
         for folder in ["home", "tmp", "work"] {
             fs_err::create_dir(state.path().join(folder))?;
         }
@@ -250,12 +251,34 @@ fn failure(error: &Error) -> AgentError {
     let remedy = error.remedy().map(|remedy| format!(" ({remedy})")).unwrap_or_default();
     let reason = format!("{}{remedy}", in_full(error));
     match (error.retry(), error.reason()) {
-        (Retry::Later, _) | (_, Some(Reason::Interrupted)) => AgentError::Unavailable { reason },
+        (Retry::Later, _) | (_, Some(Reason::Interrupted)) => match bill(error) {
+            Bill::Nothing => AgentError::Unavailable { reason },
+            Bill::Known(cost) => AgentError::BrokenOff { reason, cost_usd: Some(cost) },
+            Bill::Unknown => AgentError::BrokenOff { reason, cost_usd: None },
+        },
         (Retry::Pointless, Some(Reason::Unauthenticated | Reason::Forbidden)) => {
             AgentError::Unauthorized { reason }
         }
         (Retry::Pointless, None | Some(Reason::NoSuchModel)) => AgentError::Unusable { reason },
         (Retry::Pointless, Some(_)) => AgentError::NoAnswer { reason, cost_usd: error.cost_usd() },
+    }
+}
+
+/// What a conversation without an answer has cost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Bill {
+    Nothing,
+    Known(f64),
+    Unknown,
+}
+
+fn bill(error: &Error) -> Bill {
+    match (error, error.cost_usd()) {
+        (_, Some(cost)) if cost > 0.0 => Bill::Known(cost),
+        (_, Some(_)) => Bill::Nothing,
+        // It had begun, and the model may have written pages.
+        (Error::Closed { .. } | Error::Hung { .. } | Error::Garbage { .. }, None) => Bill::Unknown,
+        (_, None) => Bill::Nothing,
     }
 }
 
@@ -266,6 +289,25 @@ fn millis(begun: Instant) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_conversation_that_broke_off_has_cost_something() {
+        let closed = Error::Closed { code: Some(137), said: String::new() };
+        assert_eq!(bill(&closed), Bill::Unknown);
+        let at_its_start = Error::Exited { code: Some(137), said: String::new() };
+        assert_eq!(bill(&at_its_start), Bill::Nothing);
+        let refused = |cost_usd| {
+            Error::Unanswered(Box::new(mle_star_claude::Unanswered {
+                reason: Reason::Overloaded,
+                message: String::new(),
+                cost_usd,
+                usage: mle_star_claude::Usage::default(),
+                session_id: None,
+            }))
+        };
+        assert_eq!(bill(&refused(Some(0.0))), Bill::Nothing);
+        assert_eq!(bill(&refused(Some(0.2))), Bill::Known(0.2));
+    }
 
     /// REQ-OR-005, REQ-OR-006, REQ-OR-057
     #[test]

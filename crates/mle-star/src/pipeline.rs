@@ -367,10 +367,12 @@ impl Resume {
         };
         let executor = executor::local(&purpose, self.supervisor.as_deref()).await?;
         header.containment = executor.containment().cloned();
-        dir.set_request(None)?; // what was asked of an earlier life is done with
         let ports = ports(agent, sharing(executor, &agents, &dir));
         let run = Run::resume(dir, header, ports, self.on_change)
             .map_err(|source| RunError::Open { run: root.clone(), source })?;
+        // The run is ours only now: until here another process may have been at work on it.
+        run.dir().set_request(None)?; // what was asked of an earlier life is done with
+        run.dir().sweep();
         run.rehearse(mle_star_search::run(&run.ctx())).map_err(|error| match error {
             PipelineError::Stopped { source, .. } => RunError::Open { run: root, source: *source },
             source @ (PipelineError::Phase1 { .. } | PipelineError::Exhausted { .. }) => {
@@ -432,7 +434,7 @@ fn ports(agent: Box<dyn mle_star_agent::Agent>, executor: Local) -> Ports {
     Ports {
         agent,
         executor: Box::new(executor),
-        clock: Box::new(SystemClock),
+        clock: Box::new(SystemClock::new()),
         secrets: secrets(utf8_environment()),
     }
 }

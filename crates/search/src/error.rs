@@ -120,14 +120,26 @@ impl Error {
             | Self::NotRecorded { .. }
             | Self::Format { .. }
             | Self::Headless => true,
-            Self::Exec { .. }
-            | Self::NotDone { .. }
+            Self::Exec { source, .. } => is_about_the_disk(source),
+            Self::NotDone { .. }
             | Self::Prompt(_)
             | Self::Precondition(_)
             | Self::Retriever { .. }
             | Self::NoModels
             | Self::NoCandidate { .. } => false,
         }
+    }
+}
+
+/// Whether the disk is to blame: then no other path would fare better.
+fn is_about_the_disk(error: &ExecError) -> bool {
+    use std::io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    match error {
+        ExecError::NoRoom { .. } => true,
+        ExecError::Io(error) => {
+            matches!(error.kind(), QuotaExceeded | ReadOnlyFilesystem | StorageFull)
+        }
+        _ => false,
     }
 }
 

@@ -569,6 +569,11 @@ pub enum Event {
         /// What is wrong.
         reason: String,
     },
+    /// A conversation broke off, and is begun anew. What it cost is counted.
+    BrokenOff {
+        /// What it cost; `None` if nobody was told, and it is estimated.
+        cost_usd: Option<f64>,
+    },
     /// A verified submission took its place in `final/`.
     Published {
         /// The validation score of the solution it comes from.

@@ -8,6 +8,9 @@ use crate::step::Request;
 /// The file by which a run is asked to end.
 const REQUEST: &str = "request";
 
+/// How the names of files end that are not whole yet.
+const STAGED: &str = ".tmp";
+
 /// The folder of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunDir {
@@ -120,6 +123,18 @@ impl RunDir {
         }
     }
 
+    /// Removes what an earlier life was writing when it was killed. Only for whoever holds the
+    /// journal.
+    pub fn sweep(&self) {
+        for folder in [self.root.clone(), self.root.join("solutions"), self.root.join("final")] {
+            for entry in folder.read_dir_utf8().into_iter().flatten().flatten() {
+                if entry.file_name().ends_with(STAGED) {
+                    fs::remove_file(entry.path()).ok(); // it is in nobody's way
+                }
+            }
+        }
+    }
+
     /// Makes a kept submission and its script the ones of the run.
     pub fn publish(&self, submission: &str, script: &str) -> std::io::Result<()> {
         // What can go wrong does so before the first of the two is replaced.
@@ -173,10 +188,30 @@ fn stage(
     // Two lanes may keep the same script at the same time; the name of each temporary is its own.
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let temporary = Utf8PathBuf::from(format!("{path}.{}-{number}.tmp", std::process::id()));
+    let temporary = Utf8PathBuf::from(format!("{path}.{}-{number}{STAGED}", std::process::id()));
     let written = write(&temporary).and_then(|()| fs::File::open(&temporary)?.sync_all());
     if written.is_err() {
         fs::remove_file(&temporary).ok(); // the first error is the one to report
     }
     written.map(|()| temporary)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_process_was_writing_is_swept_away_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = RunDir::at(folder.path().to_str().unwrap());
+        let script = dir.keep_script("print()").unwrap();
+        let half = [dir.solution("a.py.1-0.tmp"), dir.root().join("final/submission.csv.1-3.tmp")];
+        for file in &half {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "half").unwrap();
+        }
+        dir.sweep();
+        assert!(half.iter().all(|file| !file.exists()));
+        assert!(dir.solution(&script).exists());
+    }
 }

@@ -83,7 +83,8 @@ pub struct Tally {
     pub(crate) weakest_tier: Option<Tier>,
     /// Whether any agent has said what it costs.
     costs_known: bool,
-    priced_calls: BTreeMap<String, usize>,
+    /// By role, how many calls said what they cost, and how much that was.
+    priced_calls: BTreeMap<String, (u32, f64)>,
     /// Agent calls that were begun and not finished in the current life.
     in_flight: BTreeSet<String>,
     /// Agent calls that were cut off before any call had a price to estimate theirs by.
@@ -138,6 +139,9 @@ impl Tally {
                 }
                 self.finish(key.as_str(), output);
             }
+            Record::Happened { key, event: Event::BrokenOff { cost_usd }, .. } => {
+                self.break_off(key, *cost_usd);
+            }
             Record::Happened { at, event, .. } => self.happen(event, self.elapsed(*at)),
         }
     }
@@ -183,7 +187,9 @@ impl Tally {
                 if let Some(cost) = reply.cost_usd {
                     self.costs_known = true;
                     self.costs.book(key, cost);
-                    *self.priced_calls.entry(role(key).to_owned()).or_default() += 1;
+                    let (calls, paid) = self.priced_calls.entry(role(key).to_owned()).or_default();
+                    *calls += 1;
+                    *paid += cost;
                     let unpriced = std::mem::take(&mut self.unpriced);
                     self.estimate(unpriced);
                 }
@@ -255,6 +261,7 @@ impl Tally {
             | Event::Selected { .. }
             | Event::CutShort { .. }
             | Event::Waiting { .. }
+            | Event::BrokenOff { .. }
             | Event::Published { .. }
             | Event::Summarized { .. }
             | Event::Submitted { .. }
@@ -268,23 +275,34 @@ impl Tally {
         shortages.find(|(at, _)| key.as_str().is_empty() || at.is_within(key)).map(|(_, it)| it)
     }
 
+    /// Books a conversation that was paid for in vain. Its key is below that of its step.
+    fn break_off(&mut self, key: &StepKey, cost_usd: Option<f64>) {
+        let step = key.as_str().rsplit_once('/').map_or(key.as_str(), |(step, _)| step);
+        match cost_usd {
+            Some(cost) => {
+                self.costs_known = true;
+                self.costs.book(step, cost);
+            }
+            None => self.estimate([step.to_owned()]),
+        }
+    }
+
     /// Books what calls that were cut off are taken to have cost: what their role costs on
     /// average, or any call if theirs has no price yet.
     fn estimate(&mut self, cut_off: impl IntoIterator<Item = String>) {
-        let calls: usize = self.priced_calls.values().sum();
-        let average = |total: f64, calls: usize| {
-            u32::try_from(calls).ok().filter(|it| *it > 0).map(|it| total / f64::from(it))
-        };
-        let Some(overall) = average(self.costs.total_cost_usd, calls) else {
+        // Only what was billed counts: estimates of estimates would double with every call.
+        let all = self.priced_calls.values();
+        let all = all.fold((0, 0.0), |(calls, paid), (more, sum)| (calls + more, paid + sum));
+        let average = |(calls, paid): (u32, f64)| (calls > 0).then(|| paid / f64::from(calls));
+        let Some(overall) = average(all) else {
             self.unpriced.extend(cut_off);
             return;
         };
         let estimates: Vec<(String, f64)> = cut_off
             .into_iter()
             .map(|key| {
-                let paid = self.costs.per_role_cost_usd.get(role(&key)).copied().unwrap_or(0.0);
-                let calls = self.priced_calls.get(role(&key)).copied().unwrap_or(0);
-                let estimate = average(paid, calls).unwrap_or(overall);
+                let of_role = self.priced_calls.get(role(&key)).copied();
+                let estimate = of_role.and_then(average).unwrap_or(overall);
                 (key, estimate)
             })
             .collect();
@@ -322,4 +340,66 @@ fn role(key: &str) -> &str {
 
 fn seconds_between(from: Timestamp, to: Timestamp) -> f64 {
     to.duration_since(from).as_secs_f64().max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use mle_star_agent::Reply;
+
+    use super::*;
+    use crate::step::Digest;
+
+    const AT: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn key(text: &str) -> StepKey {
+        text.split('/').fold(StepKey::root(), |key, part| key.join(part))
+    }
+
+    fn started(step: &str) -> Record {
+        Record::Started { at: AT, key: key(step), begun: None }
+    }
+
+    fn answered(step: &str, cost: f64) -> Record {
+        let reply = Reply { cost_usd: Some(cost), ..Reply::default() };
+        let output = Output::Asked { reply, no_answer: None };
+        Record::Finished { at: AT, key: key(step), input: Digest::of(&()), output }
+    }
+
+    fn broken_off(step: &str, cost_usd: Option<f64>) -> Record {
+        let event = Event::BrokenOff { cost_usd };
+        Record::Happened { at: AT, key: key(step).join("broken_off"), index: 0, event }
+    }
+
+    fn tally(records: &[Record]) -> Tally {
+        let mut tally = Tally::default();
+        records.iter().for_each(|record| tally.note(record));
+        tally
+    }
+
+    fn assert_costs(tally: &Tally, total: f64, estimated: f64) {
+        assert!((tally.spent() - total).abs() < 1e-9, "{} in all", tally.spent());
+        let found = tally.costs.estimated_cost_usd;
+        assert!((found - estimated).abs() < 1e-9, "{found} estimated");
+    }
+
+    /// Each costs what its role costs on average, however many there are.
+    #[test]
+    fn conversations_that_broke_off_are_estimated_by_what_was_billed() {
+        let off = || broken_off("phase1/init", None);
+        let told = tally(&[answered("phase1/init", 0.5), off(), off(), off()]);
+        assert_costs(&told, 2.0, 1.5);
+        let known = tally(&[answered("phase1/init", 0.5), broken_off("phase1/init", Some(0.1))]);
+        assert_costs(&known, 0.6, 0.0);
+    }
+
+    /// The first call of all may be the one that is lost.
+    #[test]
+    fn a_call_that_was_lost_before_any_was_billed_is_counted_with_the_first_bill() {
+        let mut told = tally(&[started("phase1/retriever")]);
+        told.end_life();
+        assert_costs(&told, 0.0, 0.0);
+        told.note(&answered("phase1/retriever", 0.25));
+        assert_costs(&told, 0.5, 0.25);
+    }
 }

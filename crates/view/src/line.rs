@@ -136,6 +136,7 @@ fn happened(key: &str, event: &Event) -> Option<String> {
         Event::Waiting { seconds, reason } => {
             format!("{key} waiting for the API, {seconds} s: {}", brief(reason))
         }
+        Event::BrokenOff { .. } => format!("{key} broke off and is asked again"),
         Event::Published { score, from } => {
             format!("{key} final/submission.csv is that of the {} solution · {score}", kind(*from))
         }

@@ -391,6 +391,7 @@ impl Overview {
             | Event::PathEnded { failure: None, .. }
             | Event::RoundStarted { .. }
             | Event::SubsamplingChecked { .. }
+            | Event::BrokenOff { .. }
             | Event::Ensembled { .. } => {}
         }
     }

@@ -44,6 +44,13 @@ pub(crate) enum Report {
     Ended(Outcome),
     /// Somebody stopped it before it ended.
     Cancelled,
+    /// The disk is too full, and not because of the script.
+    NoRoom {
+        /// The bytes that are free.
+        free: u64,
+        /// The bytes that must be.
+        needed: u64,
+    },
     /// It could not be run.
     Failed {
         /// Why.

@@ -91,6 +91,7 @@ impl Behind {
             }
             Err(
                 error @ (AgentError::Unavailable { .. }
+                | AgentError::BrokenOff { .. }
                 | AgentError::Unusable { .. }
                 | AgentError::NotScripted { .. }),
             ) => Answer::error(400, "invalid_request_error", error.to_string()),

@@ -225,6 +225,19 @@ fn stop_finalize_ends_a_run_with_a_submission() {
     assert!(!steps.iter().any(|step| step.starts_with("phase2/")), "{steps:?}");
 }
 
+/// A process that only finds out that the run is taken has no say in it.
+#[test]
+fn a_second_resume_takes_back_nothing_that_was_asked_of_the_first() {
+    let shop = Shop::new();
+    let child = waiting(&shop);
+    let run = shop.only_run();
+    shop.command().args(["stop", run.as_str(), "--finalize"]).assert().success();
+    shop.command().args(["resume", run.as_str()]).assert().code(1);
+    shop.open();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(3), "{}", String::from_utf8_lossy(&ended.stderr));
+}
+
 #[test]
 fn a_run_that_is_over_cannot_be_stopped() {
     let shop = Shop::new();

@@ -96,6 +96,10 @@ impl RunCtx<'_> {
                     return Ok(Output::Asked { reply, no_answer: Some(reason) });
                 }
                 Err(AgentError::Unavailable { reason }) => reason,
+                Err(AgentError::BrokenOff { reason, cost_usd }) => {
+                    self.scope("broken_off").tell(Event::BrokenOff { cost_usd })?;
+                    reason
+                }
                 Err(source) => return Err(Error::Agent { key: self.key.clone(), source }),
             };
             drop(reserved);
@@ -234,6 +238,7 @@ impl Run {
         match &mut error {
             AgentError::NoAnswer { reason, .. }
             | AgentError::Unavailable { reason }
+            | AgentError::BrokenOff { reason, .. }
             | AgentError::Unauthorized { reason }
             | AgentError::Unusable { reason } => self.redact(reason),
             AgentError::NotScripted { .. } => {}

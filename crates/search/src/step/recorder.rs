@@ -299,19 +299,22 @@ impl Recorder {
         write: impl Fn(&mut Journal, &Record) -> Result<(), JournalError>,
     ) -> Result<(), Error> {
         let mut state = self.state();
-        let (began, settings) = (state.began, state.new_settings.take());
-        let containment = state.containment.take();
+        let (at, settings) = (state.began, state.new_settings.clone());
+        let containment = state.containment.clone();
         let Mode::Writing { journal, announced } = &mut state.mode else { return Ok(()) };
         let mut written = Vec::new();
         if !*announced {
             // Looking at a finished run is not a new life: only doing something is.
-            *announced = true;
-            written.push(Record::Resumed { at: began, containment });
+            written.push(Record::Resumed { at, containment });
         }
-        written.extend(settings.map(|config| Record::Settings { at: began, config }));
+        written.extend(settings.map(|config| Record::Settings { at, config }));
         for record in &written {
             journal.append_unsynced(record)?;
         }
+        // Only now: on a disk that was full for a moment, what comes next must not go without.
+        *announced = true;
+        state.new_settings = None;
+        let Mode::Writing { journal, .. } = &mut state.mode else { return Ok(()) };
         write(journal, &record)?;
         written.push(record);
         for record in written {
@@ -357,7 +360,9 @@ impl State {
                     self.decisions.insert(key, decision);
                 }
                 // A wait is a part of its step: a step that is begun again waits anew.
-                Record::Happened { event: Event::Waiting { .. }, .. } => {}
+                Record::Happened {
+                    event: Event::Waiting { .. } | Event::BrokenOff { .. }, ..
+                } => {}
                 Record::Happened { key, index, .. } => {
                     self.happened.insert((key, index));
                 }

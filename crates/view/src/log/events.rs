@@ -284,6 +284,10 @@ impl Log {
                 let fields = [("seconds", (*seconds).into()), ("reason", begins(reason))];
                 self.say(record, Warning, "waiting for the agents", &fields);
             }
+            Event::BrokenOff { cost_usd } => {
+                let fields = [("cost_usd", (*cost_usd).into())];
+                self.say(record, Warning, "a conversation broke off", &fields);
+            }
             Event::Published { score, from } => {
                 self.say(
                     record,

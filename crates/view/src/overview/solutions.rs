@@ -225,6 +225,7 @@ impl Solutions {
             | Event::ContaminationChecked { .. }
             | Event::CutShort { .. }
             | Event::Waiting { .. }
+            | Event::BrokenOff { .. }
             | Event::Summarized { .. }
             | Event::Submitted { .. }
             | Event::Warned { .. } => {}

@@ -1,0 +1,269 @@
+//! Whatever is read from outside is hostile: no panic, and no time or memory without bound.
+//!
+//! Short here; `PROPTEST_CASES=100000 cargo nextest run -p mle-star-chaos fuzz` for as long as you
+//! like.
+
+use std::time::{Duration, Instant};
+
+use camino::Utf8Path;
+use fs_err as fs;
+use mle_star::task_file::{TaskOptions, read_task};
+use mle_star_agent::Reply;
+use mle_star_chaos::simulation::Simulation;
+use mle_star_exec::submission::compare_with_sample;
+use mle_star_search::block::locate;
+use mle_star_search::evaluate::extract_traceback;
+use mle_star_search::event::Record;
+use mle_star_search::models::{
+    ConfigLayer, ExtractorOutput, LeakageDetectionOutput, RetrieverOutput, SolutionPhase,
+    SolutionScript, parse_score,
+};
+use mle_star_search::reply::{extract_code_block, parse_structured, try_extract_code};
+use mle_star_search::roles::parse_data_agent_response;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+
+/// What a reply, a script or its output is made of, where a parser would stumble.
+const PIECES: [&str; 40] = [
+    "```",
+    "```python\n",
+    "~~~",
+    "````",
+    "\n",
+    "\r\n",
+    "\r",
+    " ",
+    "    ",
+    "\t",
+    "{",
+    "}",
+    "[",
+    "]",
+    "\"plans\":",
+    "\"code_block\":",
+    "\"x\"",
+    ":",
+    ",",
+    "\\",
+    "\\u12",
+    "'''",
+    "\"\"\"",
+    "#",
+    "def f():",
+    "class A:",
+    "if x:",
+    "exit()",
+    "try:",
+    "except:",
+    "pass",
+    "import os",
+    "(",
+    ")",
+    "\u{0}",
+    "\u{feff}",
+    "Ünï😀",
+    "Traceback (most recent call last):\n",
+    "Final Validation Performance: ",
+    "1e999",
+];
+
+fn soup() -> impl Strategy<Value = String> {
+    prop_oneof![
+        vec(select(PIECES.to_vec()), 0..120).prop_map(|pieces| pieces.concat()),
+        any::<String>(),
+    ]
+}
+
+/// Everything that reads what an agent wrote or a script printed.
+fn read_everything(text: &str) {
+    let reply = Reply::text(text);
+    let code = extract_code_block(text);
+    let _code = try_extract_code(text);
+    let _models: Option<RetrieverOutput> = parse_structured(&reply, Some("models"));
+    let _plans: Option<ExtractorOutput> = parse_structured(&reply, Some("plans"));
+    let _leaks: Option<LeakageDetectionOutput> = parse_structured(&reply, Some("answers"));
+    let script =
+        SolutionScript::new(code.clone(), SolutionPhase::Init, jiff::Timestamp::UNIX_EPOCH);
+    let _script = parse_data_agent_response(text, &script);
+    let _place = locate(text, &code);
+    let _place = locate(&code, text);
+    let _score = parse_score(text);
+    let _traceback = extract_traceback(text);
+    let _exits = mle_star_python::exit_calls(text);
+    let _masks = mle_star_python::error_masking(text);
+    let _blocks = mle_star_python::blocks(text);
+    let _syntax = mle_star_python::check_syntax(text);
+}
+
+/// Five megabytes of one thing, which is where anything quadratic shows.
+#[test]
+fn long_replies_are_read_in_little_time() {
+    for piece in PIECES {
+        let text = piece.repeat((5 << 20) / piece.len());
+        let began = Instant::now();
+        read_everything(&text);
+        // A second at most on a quiet machine, without optimisation.
+        assert!(began.elapsed() < Duration::from_secs(30), "{piece:?}: {:?}", began.elapsed());
+    }
+}
+
+/// The journal of a small run.
+fn journal() -> Vec<u8> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let simulation = Simulation::new("M=1 T=1 K=1 L=1 R=1", u64::MAX).unwrap();
+    runtime.block_on(simulation.run()).unwrap();
+    fs::read(simulation.journal()).unwrap()
+}
+
+/// One way to damage a file.
+#[derive(Debug, Clone)]
+enum Damage {
+    Cut(Index),
+    Flip(Index, u8),
+    DropLine(Index),
+    RepeatLine(Index),
+    SwapLines(Index, Index),
+    Insert(Index, Vec<u8>),
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    prop_oneof![
+        any::<Index>().prop_map(Damage::Cut),
+        (any::<Index>(), 1..=u8::MAX).prop_map(|(at, mask)| Damage::Flip(at, mask)),
+        any::<Index>().prop_map(Damage::DropLine),
+        any::<Index>().prop_map(Damage::RepeatLine),
+        any::<(Index, Index)>().prop_map(|(a, b)| Damage::SwapLines(a, b)),
+        (any::<Index>(), vec(any::<u8>(), 0..40)).prop_map(|(at, more)| Damage::Insert(at, more)),
+    ]
+}
+
+fn damaged(bytes: &[u8], damage: &Damage) -> Vec<u8> {
+    let mut lines: Vec<Vec<u8>> =
+        bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+    match damage {
+        Damage::Cut(at) => bytes[..at.index(bytes.len())].to_vec(),
+        Damage::Flip(at, mask) => {
+            let mut bytes = bytes.to_vec();
+            let at = at.index(bytes.len());
+            bytes[at] ^= mask;
+            bytes
+        }
+        Damage::DropLine(at) => {
+            lines.remove(at.index(lines.len()));
+            lines.concat()
+        }
+        Damage::RepeatLine(at) => {
+            let line = lines[at.index(lines.len())].clone();
+            lines.push(line);
+            lines.concat()
+        }
+        Damage::SwapLines(a, b) => {
+            let (a, b) = (a.index(lines.len()), b.index(lines.len()));
+            lines.swap(a, b);
+            lines.concat()
+        }
+        Damage::Insert(at, more) => {
+            let mut bytes = bytes.to_vec();
+            let at = at.index(bytes.len());
+            bytes.splice(at..at, more.iter().copied());
+            bytes
+        }
+    }
+}
+
+/// A damaged journal is refused, or the run goes on from what is left of it; it may also find that
+/// the two do not fit. It never panics.
+#[test]
+fn a_damaged_journal_is_refused_or_resumed() {
+    let whole = journal();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    proptest!(|(damages in vec(damage(), 1..3))| {
+        let simulation = Simulation::new("M=1 T=1 K=1 L=1 R=1", u64::MAX).unwrap();
+        let bytes = damages.iter().filter(|_| !whole.is_empty()).fold(whole.clone(), |bytes, it| {
+            if bytes.is_empty() { bytes } else { damaged(&bytes, it) }
+        });
+        fs::write(simulation.journal(), &bytes).unwrap();
+        let _records = mle_star_journal::read::<Record>(&simulation.journal());
+        let _resumed = runtime.block_on(simulation.run());
+    });
+}
+
+/// What task files are made of.
+const YAML: [&str; 24] = [
+    "competition_id: a\n",
+    "task_type: regression\n",
+    "data_modality: tabular\n",
+    "description: x\n",
+    "evaluation_metric: r2\n",
+    "metric_direction: maximize\n",
+    "packages: [",
+    "numpy",
+    "]",
+    "- ",
+    "&a ",
+    "*a",
+    "<<: ",
+    "|\n",
+    ">\n",
+    "  ",
+    "{",
+    "}",
+    "!!binary ",
+    "? ",
+    "---\n",
+    "%YAML 9\n",
+    "\t",
+    "'",
+];
+
+proptest! {
+    #[test]
+    fn replies_and_outputs_of_any_kind_are_read(text in soup()) {
+        read_everything(&text);
+    }
+
+    #[test]
+    fn task_files_of_any_kind_are_read(
+        pieces in vec(select(YAML.to_vec()), 0..40), rest: String, bytes: Vec<u8>,
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = Utf8Path::from_path(folder.path()).unwrap().join("task.yaml");
+        for text in [pieces.concat().into_bytes(), rest.into_bytes(), bytes] {
+            fs::write(&path, &text).unwrap();
+            let _task = read_task(&path, &TaskOptions::default());
+            if let Ok(text) = String::from_utf8(text) {
+                let _layer = ConfigLayer::from_pairs(text.lines());
+            }
+        }
+    }
+
+    #[test]
+    fn submissions_of_any_kind_are_compared(
+        submission in vec(select(b",;\"\r\n\t 0123abc.-\xff\0".to_vec()), 0..400),
+        sample in vec(select(b",;\"\r\n\t 0123abc.-\xff\0".to_vec()), 0..400),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Utf8Path::from_path(folder.path()).unwrap();
+        fs::write(root.join("submission.csv"), submission).unwrap();
+        fs::write(root.join("sample.csv"), sample).unwrap();
+        let _fit = compare_with_sample(&root.join("submission.csv"), &root.join("sample.csv"));
+    }
+}
+
+/// A few bytes of YAML can stand for more than any memory holds.
+#[test]
+fn yaml_that_multiplies_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = Utf8Path::from_path(folder.path()).unwrap().join("task.yaml");
+    let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..12 {
+        let before = format!("*a{}", level - 1);
+        let line = vec![before; 10].join(", ");
+        text.push_str(&format!("a{level}: &a{level} [{line}]\n"));
+    }
+    fs::write(&path, text).unwrap();
+    let began = Instant::now();
+    assert!(read_task(&path, &TaskOptions::default()).is_err());
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+}

@@ -1,0 +1,48 @@
+//! Time limits hold whatever hangs.
+
+use std::time::{Duration, Instant};
+
+use camino::Utf8Path;
+use mle_star_chaos::answers::Answers;
+use mle_star_chaos::place::{Agents, Place, Programs};
+use mle_star_chaos::processes::{self, Part};
+use mle_star_chaos::stand_in::{STALL, Temper};
+use rustix::process::Signal;
+
+/// REQ-OR-024
+#[test]
+fn a_cli_that_never_answers_ends_with_the_deadline() {
+    let programs = Programs::find(Utf8Path::new(env!("CARGO_BIN_EXE_chaos"))).unwrap();
+    let temper = Temper { seed: 3, share: 12, kind: STALL };
+    let mut place = Place::new(&programs, Agents::OverCli, &Answers::good(), temper).unwrap();
+    place.time_limit_seconds = 20;
+    let began = Instant::now();
+    let ended = place.live().unwrap().finish(Duration::from_secs(90)).unwrap();
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(20 + 30), "{took:?}");
+    // With a solution it ends early, without one it has failed; both say so.
+    assert!(matches!(ended.code, Some(1 | 3)), "{:?}: {}", ended.code, ended.said);
+    assert!(ended.said.contains("time"), "{}", ended.said);
+    let left = processes::outlasting(place.root(), Duration::from_secs(10));
+    assert_eq!(left, []);
+}
+
+/// REQ-OR-024
+#[test]
+fn a_supervisor_that_is_stopped_for_good_ends_with_the_deadline() {
+    let programs = Programs::find(Utf8Path::new(env!("CARGO_BIN_EXE_chaos"))).unwrap();
+    let calm = Temper { seed: 0, share: 0, kind: STALL };
+    let mut place = Place::new(&programs, Agents::Scripted, &Answers::good(), calm).unwrap();
+    place.time_limit_seconds = 15;
+    let began = Instant::now();
+    let mut life = place.live().unwrap();
+    let supervisors = || processes::playing(Part::Supervisor, place.root());
+    let is_at_work = || place.run().is_some() && !supervisors().is_empty();
+    assert!(life.wait_until(Duration::from_secs(30), is_at_work).unwrap());
+    supervisors().iter().for_each(|it| processes::send(it.pid, Signal::STOP));
+    let ended = life.finish(Duration::from_secs(90)).unwrap();
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(15 + 30), "{took:?}");
+    assert!(matches!(ended.code, Some(0 | 1 | 3)), "{:?}: {}", ended.code, ended.said);
+    assert_eq!(processes::outlasting(place.root(), Duration::from_secs(10)), []);
+}
