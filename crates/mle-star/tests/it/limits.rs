@@ -67,7 +67,10 @@ fn a_dry_run_says_what_a_run_would_take_and_leaves_nothing() {
     max_debug_attempts: 3
     max_budget_usd: null
     model: sonnet
+    agent_models: {}
+    claude_path: null
     permission_mode: bypassPermissions
+    denied_commands: []
     log_level: INFO
     log_file: null
     phase_time_budget:

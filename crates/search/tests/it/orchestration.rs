@@ -523,7 +523,10 @@ async fn the_defaults_are_those_of_the_paper_and_a_run_with_them_completes() {
             "max_debug_attempts": 3,
             "max_budget_usd": null,
             "model": "sonnet",
+            "agent_models": {},
+            "claude_path": null,
             "permission_mode": "bypassPermissions",
+            "denied_commands": [],
             "log_level": "INFO",
             "log_file": null,
             "phase_time_budget": {
