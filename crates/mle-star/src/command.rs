@@ -1,15 +1,21 @@
 //! The commands, one file each.
 
+pub(crate) mod clean;
 pub(crate) mod demo;
+pub(crate) mod diff;
 pub(crate) mod doctor;
+pub(crate) mod export;
 pub(crate) mod list;
+pub(crate) mod report;
 pub(crate) mod resume;
 pub(crate) mod run;
+pub(crate) mod shell;
 pub(crate) mod show;
 pub(crate) mod stop;
 pub(crate) mod ui;
 
 mod dry_run;
+mod logging;
 mod sandbox;
 mod watch;
 
@@ -26,9 +32,15 @@ pub(crate) enum Command {
     List(list::Arguments),
     Show(show::Arguments),
     Ui(ui::Arguments),
+    Diff(diff::Arguments),
+    Report(report::Arguments),
+    Export(export::Arguments),
     Stop(stop::Arguments),
+    Clean(clean::Arguments),
     Doctor(doctor::Arguments),
     Demo(demo::Arguments),
+    Completions(shell::Completions),
+    Man(shell::Man),
 }
 
 /// Prints what a command gives.

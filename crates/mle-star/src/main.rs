@@ -5,7 +5,7 @@ mod failure;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::command::Command;
 
@@ -27,9 +27,15 @@ fn main() -> ExitCode {
         Command::List(arguments) => command::list::run(&arguments),
         Command::Show(arguments) => command::show::run(&arguments),
         Command::Ui(arguments) => command::ui::run(&arguments),
+        Command::Diff(arguments) => command::diff::run(&arguments),
+        Command::Report(arguments) => command::report::run(&arguments),
+        Command::Export(arguments) => command::export::run(&arguments),
         Command::Stop(arguments) => command::stop::run(&arguments),
+        Command::Clean(arguments) => command::clean::run(&arguments),
         Command::Doctor(arguments) => command::doctor::run(arguments),
         Command::Demo(arguments) => command::demo::run(arguments),
+        Command::Completions(arguments) => command::shell::completions(&arguments, Cli::command()),
+        Command::Man(arguments) => command::shell::man(&arguments, Cli::command()),
     };
     ended.unwrap_or_else(|failure| failure.report())
 }

@@ -11,6 +11,7 @@ use mle_star_exec::sandbox::{Containment, Wish};
 use mle_star_exec::submission::Fit;
 use mle_star_profile::{DataProfile, Manifest};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::block::Match;
 use crate::evaluate::Purpose;
@@ -194,11 +195,26 @@ pub enum Begun {
 pub struct Given {
     /// What it is called.
     pub name: String,
-    /// How much it is: characters of a text, items of a list.
-    pub size: usize,
-    /// How a text begins, or what a number is.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub begins: String,
+    /// What it is.
+    #[serde(flatten)]
+    pub amount: Amount,
+}
+
+/// How much of something an agent is given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Amount {
+    /// A text.
+    Text {
+        /// How long it is.
+        characters: usize,
+        /// How it begins.
+        begins: String,
+    },
+    /// A list of so many items.
+    Items(usize),
+    /// A number, a choice or nothing, as it is.
+    Plain(String),
 }
 
 impl Given {
@@ -206,24 +222,25 @@ impl Given {
     const SHOWN_CHARS: usize = 200;
 
     /// What the fields of a role's input are, in short.
-    pub fn all_of(input: &serde_json::Value) -> Vec<Self> {
+    pub(crate) fn all_of(input: &Value) -> Vec<Self> {
         let fields = input.as_object().into_iter().flatten();
-        fields.map(|(name, value)| Self::of(name, value)).collect()
+        fields.map(|(name, value)| Self { name: name.clone(), amount: Amount::of(value) }).collect()
     }
+}
 
-    fn of(name: &str, value: &serde_json::Value) -> Self {
-        let (size, begins) = match value {
-            serde_json::Value::String(text) => {
-                (text.chars().count(), text.chars().take(Self::SHOWN_CHARS).collect())
+impl Amount {
+    fn of(value: &Value) -> Self {
+        match value {
+            Value::String(text) => Self::Text {
+                characters: text.chars().count(),
+                begins: text.chars().take(Given::SHOWN_CHARS).collect(),
+            },
+            Value::Array(items) => Self::Items(items.len()),
+            Value::Object(fields) => Self::Items(fields.len()),
+            plain @ (Value::Null | Value::Bool(_) | Value::Number(_)) => {
+                Self::Plain(plain.to_string())
             }
-            serde_json::Value::Array(items) => (items.len(), String::new()),
-            serde_json::Value::Object(fields) => (fields.len(), String::new()),
-            serde_json::Value::Null => (0, String::new()),
-            plain @ (serde_json::Value::Bool(_) | serde_json::Value::Number(_)) => {
-                (1, plain.to_string())
-            }
-        };
-        Self { name: name.to_owned(), size, begins }
+        }
     }
 }
 

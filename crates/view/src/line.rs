@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use mle_star_exec::sandbox::{Containment, Tier};
 use mle_star_search::evaluate::Purpose;
 use mle_star_search::event::{Event, Output, Phase, Record};
-use mle_star_search::models::{Score, SolutionPhase};
+use mle_star_search::models::{LogLevel, Score, SolutionPhase};
 use mle_star_search::summary::Summary;
 
 /// How much of a plan or message a line shows.
@@ -57,6 +57,27 @@ pub fn line(record: &Record, detail: Detail) -> Option<String> {
         },
         Record::Happened { key, event, .. } => happened(key.as_str(), event)
             .filter(|_| detail == Detail::Steps || !is_told_again(key.as_str(), event)),
+    }
+}
+
+/// How much a record matters to someone who watches.
+pub fn level(record: &Record) -> LogLevel {
+    let Record::Happened { event, .. } = record else {
+        let is_done = !matches!(record.finished(), Some((_, Output::NotDone { .. })));
+        return if is_done { LogLevel::Info } else { LogLevel::Warning };
+    };
+    let is_warning = matches!(
+        event,
+        Event::Warned { .. }
+            | Event::CutShort { .. }
+            | Event::Waiting { .. }
+            | Event::OuterStepSkipped { .. }
+            | Event::PathEnded { failure: Some(_), .. }
+    );
+    match (matches!(event, Event::PhaseFailed { .. }), is_warning) {
+        (true, _) => LogLevel::Error,
+        (false, true) => LogLevel::Warning,
+        (false, false) => LogLevel::Info,
     }
 }
 
@@ -167,7 +188,7 @@ fn is_told_again(key: &str, event: &Event) -> bool {
         && key.rsplit('/').next().is_some_and(judged)
 }
 
-fn title(phase: Phase) -> &'static str {
+pub(crate) fn title(phase: Phase) -> &'static str {
     match phase {
         Phase::Phase1 => "Phase 1: Initial Solution Generation",
         Phase::Phase2 => "Phase 2: Refinement",

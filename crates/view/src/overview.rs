@@ -36,8 +36,7 @@ use solutions::Solutions;
 pub use solutions::{Solution, SolutionKind, SolutionOutcome};
 use studies::Studies;
 pub use studies::{Effect, Study};
-pub(crate) use text::shortened;
-use text::shortened_to;
+pub(crate) use text::{shortened, shortened_to};
 
 /// How many of the last events are kept.
 const KEPT_EVENTS: usize = 50;
@@ -215,7 +214,6 @@ pub struct Glance {
 pub struct Whole<'a> {
     #[serde(flatten)]
     pub glance: Glance,
-    #[serde(flatten)]
     pub subject: Option<&'a Subject>,
     pub budget: Option<Budget>,
     pub costs: &'a Costs,

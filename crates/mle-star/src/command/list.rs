@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
+use mle_star::look::Worker;
 use mle_star_search::event::Record;
 use mle_star_search::rundir::RunDir;
 use mle_star_view::{Glance, State, plain_json};
@@ -26,7 +27,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Serialize)]
 struct Listed {
     name: String,
-    state: &'static str,
+    state: String,
     overview: Glance,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
@@ -61,12 +62,12 @@ fn look_at(root: &Utf8Path) -> Listed {
     let name = root.file_name().unwrap_or_default().to_owned();
     match mle_star_journal::read::<Record>(&dir.journal()) {
         Ok(records) => {
-            let (overview, state) = super::show::look_at(&records, &dir);
-            Listed { name, state, overview: overview.glance(), error: None }
+            let (overview, state) = mle_star::look::look_at(&records, &dir, Worker::Anybody);
+            Listed { name, state: state.to_string(), overview: overview.glance(), error: None }
         }
         Err(error) => Listed {
             name,
-            state: "damaged",
+            state: "damaged".to_owned(),
             overview: Glance::default(),
             error: Some(format!("{:#}", anyhow::Error::from(error))),
         },
@@ -94,7 +95,7 @@ fn table(listed: &[Listed]) -> String {
             overview.scripts.to_string(),
             overview.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.2}")),
         ];
-        row(&run.name, run.state, figures)
+        row(&run.name, &run.state, figures)
     });
     std::iter::once(row("run", "state", heading)).chain(rows).collect()
 }

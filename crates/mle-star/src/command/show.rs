@@ -6,11 +6,12 @@ use anyhow::Context;
 use camino::Utf8PathBuf;
 use clap::Args;
 use mle_star::RunError;
+use mle_star::look::{Worker, look_at, read};
 use mle_star_exec::limits::size;
 use mle_star_exec::{Captured, Ended};
 use mle_star_search::event::{Output, Record};
 use mle_star_search::rundir::RunDir;
-use mle_star_view::{Detail, Overview, State, plain_json, plain_lines};
+use mle_star_view::{Detail, Overview, plain_json, plain_lines};
 
 use crate::failure::Failure;
 
@@ -38,9 +39,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let text = match &arguments.step {
         Some(step) => show_step(&records, step, arguments.json)?,
         None if arguments.json => {
-            let (overview, _) = look_at(&records, &dir);
-            let json = serde_json::to_string_pretty(&overview.whole());
-            plain_json(&json.context("cannot show the run")?)
+            let (overview, _) = look_at(&records, &dir, Worker::Anybody);
+            mle_star::look::json(&overview).context("cannot show the run")?
         }
         None => show_run(&records, &dir),
     };
@@ -48,32 +48,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The records of a run.
-pub(crate) fn read(dir: &RunDir) -> Result<Vec<Record>, RunError> {
-    mle_star_journal::read(&dir.journal())
-        .map_err(|error| RunError::Open { run: dir.root().to_owned(), source: error.into() })
-}
-
-/// The overview of a run, and how it is doing, in a word.
-pub(crate) fn look_at(records: &[Record], dir: &RunDir) -> (Overview, &'static str) {
-    let mut overview = Overview::of(records);
-    let is_running = mle_star_journal::is_locked(&dir.journal()).unwrap_or(false);
-    if !is_running {
-        overview.stop();
-    }
-    let state = match overview.state() {
-        State::Finished => "finished",
-        State::Unfinished if is_running => "running",
-        State::Unfinished => "stopped",
-        State::Empty => "empty",
-    };
-    (overview, state)
-}
-
 fn show_run(records: &[Record], dir: &RunDir) -> String {
     let open: Vec<String> =
         Overview::of(records).open_steps().iter().map(|step| step.key.clone()).collect();
-    let (overview, state) = look_at(records, dir);
+    let (overview, state) = look_at(records, dir, Worker::Anybody);
     let glance = overview.glance();
     let mut lines: Vec<String> =
         records.iter().filter_map(|it| mle_star_view::line(it, Detail::Steps)).collect();

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -12,9 +12,10 @@ use mle_star::pipeline::complete;
 use mle_star::{FinalResult, Progress, RunError};
 use mle_star_search::Run;
 use mle_star_search::event::Record;
-use mle_star_search::models::best_of;
+use mle_star_search::models::{LogLevel, best_of};
 use mle_star_search::rundir::RunDir;
 use mle_star_search::step::Request;
+use mle_star_view::log::is_logged;
 use mle_star_view::{Detail, plain};
 use mle_star_web::{Patience, Server, Source};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -72,14 +73,18 @@ pub(crate) fn watch(
             say(&format!("run directory: {root}"));
         }
         let _page = output.ui.then(|| serve(&run));
-        show_beginning(output, &run)?;
+        for error in super::logging::listen(&run) {
+            say(&format!("warning: no log: {}", plain(&error.to_string())));
+        }
+        let shown = &Shown::new(output, run.header().config.log_level);
+        show_beginning(shown, &run)?;
         let mut records = run.subscribe();
         let mut work = pin!(complete(&run));
         let ended = tokio::select! {
             biased;
             code = signals.next(run.dir()) => Err(code),
             result = &mut work => Ok(result),
-            never = show(output, &mut records) => match never {},
+            never = show(shown, &mut records) => match never {},
         };
         let ended = match ended {
             Ok(result) => Ok(result),
@@ -91,16 +96,17 @@ pub(crate) fn watch(
                     _ = signals.next(run.dir()) => Err(code),
                     result = &mut work => Ok(result),
                     () = landing(&run) => Err(code),
-                    never = show(output, &mut records) => match never {},
+                    never = show(shown, &mut records) => match never {},
                 }
             }
         };
         while let Ok(record) = records.try_recv() {
-            show_record(output, &record);
+            show_record(shown, &record);
         }
         let result = match ended {
             Ok(result) => result?,
             Err(code) => {
+                mle_star::look::report_the_end(run.dir());
                 let root = mle_star_view::shell_word(root.as_str());
                 say(&format!("interrupted; go on with: mle-star resume {root}"));
                 return Ok(ExitCode::from(code));
@@ -183,38 +189,68 @@ impl Signals {
     }
 }
 
+/// How the lines of a run are shown.
+struct Shown<'a> {
+    output: &'a Output,
+    /// What is less than this is not worth a line.
+    least: LogLevel,
+    /// Whether a person watches. A file wants to know when each line was written.
+    is_watched: bool,
+}
+
+impl<'a> Shown<'a> {
+    fn new(output: &'a Output, least: LogLevel) -> Self {
+        Self { output, least, is_watched: std::io::stderr().is_terminal() }
+    }
+}
+
 /// Shows what is on record before the run goes on: as JSON all of it, else what the run is about.
-fn show_beginning(output: &Output, run: &Run) -> Result<(), RunError> {
-    let dir = run.dir();
-    let records: Vec<Record> = mle_star_journal::read(&dir.journal())
-        .map_err(|error| RunError::Open { run: dir.root().to_owned(), source: error.into() })?;
-    let shown = if output.json { records.len() } else { 1 };
-    records.iter().take(shown).for_each(|record| show_record(output, record));
+fn show_beginning(shown: &Shown<'_>, run: &Run) -> Result<(), RunError> {
+    let records = mle_star::look::read(run.dir())?;
+    let count = if shown.output.json { records.len() } else { 1 };
+    records.iter().take(count).for_each(|record| show_record(shown, record));
     Ok(())
 }
 
 /// Shows records as they come, for ever.
-async fn show(output: &Output, records: &mut Receiver<Record>) -> Infallible {
+async fn show(shown: &Shown<'_>, records: &mut Receiver<Record>) -> Infallible {
     loop {
         match records.recv().await {
-            Ok(record) => show_record(output, &record),
+            Ok(record) => show_record(shown, &record),
             Err(RecvError::Lagged(count)) => say(&format!("({count} records not shown)")),
             Err(RecvError::Closed) => std::future::pending().await,
         }
     }
 }
 
-fn show_record(output: &Output, record: &Record) {
+fn show_record(shown: &Shown<'_>, record: &Record) {
+    let output = shown.output;
     if output.json {
         if let Ok(text) = serde_json::to_string(record) {
             let text = mle_star_view::plain_json(&text);
             // A reader that went away must not end the run.
             writeln!(anstream::stdout(), "{text}").ok();
         }
-    } else if !output.quiet
-        && let Some(line) = mle_star_view::line(record, detail(output))
-    {
-        say(&line);
+        return;
+    }
+    let level = mle_star_view::level(record);
+    if output.quiet || !is_logged(level, shown.least) {
+        return;
+    }
+    if let Some(line) = mle_star_view::line(record, detail(output)) {
+        match shown.is_watched {
+            true => say(&line),
+            false => say(&format!("{:.0} {} mle_star: {line}", record.at(), name(level))),
+        }
+    }
+}
+
+fn name(level: LogLevel) -> &'static str {
+    match level {
+        LogLevel::Debug => "DEBUG",
+        LogLevel::Info => "INFO",
+        LogLevel::Warning => "WARNING",
+        LogLevel::Error => "ERROR",
     }
 }
 
@@ -236,6 +272,10 @@ fn conclude(run: &Run, result: &FinalResult) {
         path => format!("submission: {path}"),
     });
     lines.push(format!("result: {}", run.dir().result()));
+    let report = run.dir().report("html");
+    if report.is_file() {
+        lines.push(format!("report: {report}"));
+    }
     writeln!(anstream::stdout(), "{}", lines.join("\n")).ok();
 }
 

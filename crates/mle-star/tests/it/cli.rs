@@ -63,17 +63,25 @@ fn help_says_what_there_is() {
     Usage: mle-star <COMMAND>
 
     Commands:
-      run     Solve a task: search for models, write and merge candidates, refine what matters,
-              ensemble, and write the submission
-      resume  Go on with a run after a crash, a kill or an interrupt: nothing that was finished is done
-              again
-      list    List the runs, the newest last
-      show    Look into a run: where it is, what happened, or what one step gave
-      stop    End a run from elsewhere: what is in flight may finish, and `resume` goes on later
-      doctor  Say what works here and what does not, and what to do about it
-      demo    See the whole pipeline work in a few minutes, on a task that comes with scikit-learn, with
-              the playbook: no key, no language model
-      help    Print this message or the help of the given subcommand(s)
+      run          Solve a task: search for models, write and merge candidates, refine what matters,
+                   ensemble, and write the submission
+      resume       Go on with a run after a crash, a kill or an interrupt: nothing that was finished is
+                   done again
+      list         List the runs, the newest last
+      show         Look into a run: where it is, what happened, or what one step gave
+      ui           Look at runs in a browser, live or long finished; the page is served until ctrl-C
+      diff         Show what one solution of a run changed in another
+      report       Write the report of a run, at any moment: what was tried, what helped, what it cost
+      export       Take the best solution out of a run: the script, its requirements, a notebook, the
+                   submission
+      stop         End a run from elsewhere: what is in flight may finish, and `resume` goes on later
+      clean        Remove what finished runs no longer need: workspaces and what scripts printed
+      doctor       Say what works here and what does not, and what to do about it
+      demo         See the whole pipeline work in a few minutes, on a task that comes with scikit-learn,
+                   with the playbook: no key, no language model
+      completions  Print a script by which a shell completes commands and options
+      man          Print the manual page, of all commands or of one
+      help         Print this message or the help of the given subcommand(s)
 
     Options:
       -h, --help     Print help
@@ -115,6 +123,8 @@ fn help_says_what_there_is() {
                                     output
       -q, --quiet                   Print nothing but the outcome
       -v, --verbose                 Print every step
+          --ui                      Serve a web page of the run while it lasts, and print its address on
+                                    standard error
       -h, --help                    Print help
 
     Examples:
@@ -162,6 +172,8 @@ fn help_says_what_there_is() {
                                     output
       -q, --quiet                   Print nothing but the outcome
       -v, --verbose                 Print every step
+          --ui                      Serve a web page of the run while it lasts, and print its address on
+                                    standard error
       -h, --help                    Print help
     ");
     assert_snapshot!(help(&["list", "--help"]), @"
@@ -213,6 +225,7 @@ fn a_run_says_what_it_finds_and_prints_where_the_result_is() {
     phase2/path-0/outer-0/inner-0 accepted · 0.61 (best 0.61) · raise the gain
     path 0 ended · best 0.61
     phase2 ended · best 0.61
+    Phase 3: Ensemble is not needed
     === Finalization ===
     finalization takes the refined solution · 0.61
     finalization ran
@@ -225,6 +238,7 @@ fn a_run_says_what_it_finds_and_prints_where_the_result_is() {
     validation score: 0.61
     submission: [FOLDER]/runs/[RUN]/final/submission.csv
     result: [FOLDER]/runs/[RUN]/result.json
+    report: [FOLDER]/runs/[RUN]/report.html
     ");
 }
 
@@ -237,6 +251,7 @@ fn a_quiet_run_prints_only_the_outcome() {
     validation score: 0.61
     submission: [FOLDER]/runs/[RUN]/final/submission.csv
     result: [FOLDER]/runs/[RUN]/result.json
+    report: [FOLDER]/runs/[RUN]/report.html
     ");
 }
 
@@ -338,7 +353,7 @@ fn show_says_what_happened() {
     assert_snapshot!(shop.plain(&serde_json::to_string_pretty(&whole).unwrap()), @r#"
     {
       "competition_id": "shop",
-      "metric": "r2",
+      "metric": "r2 (higher is better)",
       "agents": "scripted:[FOLDER]/replies.yaml",
       "state": "finished",
       "phase": "finalization",
@@ -353,7 +368,7 @@ fn show_says_what_happened() {
       "warnings": 0
     }
     "#);
-    assert_snapshot!(parts.join(" "), @"direction description version settings machine containment budget costs durations phases lanes open_steps solutions submission ablations troubles lineage events");
+    assert_snapshot!(parts.join(" "), @"subject budget costs durations phases lanes open_steps solutions submission ablations troubles lineage events");
 }
 
 #[test]

@@ -12,6 +12,8 @@ mod limits;
 mod playbook;
 mod python;
 mod requirements;
+mod seeing;
 mod shop;
+mod taking;
 mod web;
 mod whole_run;

@@ -17,13 +17,9 @@ const DOCUMENTS: [(&str, &str, usize); 5] = [
 ];
 
 const CLAUDE: &str = "Claude: the 14 agents through the real CLI";
-const SEEING: &str = "Seeing a run: terminal, web page, report, and a command line people like";
 
 /// What waits for later work.
 const PENDING: &[(&str, &str)] = &[
-    ("REQ-P2O-037", SEEING),
-    ("REQ-P2I-043", SEEING),
-    ("REQ-P3-039", SEEING),
     ("REQ-OR-005", CLAUDE),
     ("REQ-OR-009", CLAUDE),
     ("REQ-OR-010", CLAUDE),
@@ -33,7 +29,6 @@ const PENDING: &[(&str, &str)] = &[
     ("REQ-OR-032", CLAUDE),
     ("REQ-OR-033", CLAUDE),
     ("REQ-OR-035", CLAUDE),
-    ("REQ-OR-047", SEEING),
     ("REQ-OR-054", CLAUDE),
 ];
 

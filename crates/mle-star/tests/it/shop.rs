@@ -103,6 +103,7 @@ impl Shop {
     pub(crate) fn plain(&self, text: &str) -> String {
         let mut text = text.replace(self.path().as_str(), "[FOLDER]");
         for (volatile, name) in [
+            (r"(?m)^\d{4}-\d\d-\d\dT[0-9:]+Z (INFO|WARNING|ERROR) mle_star: ", ""),
             (r#"(?s)"containment": \{.*?"cores": \d+\s*\}"#, r#""containment": "[CONTAINMENT]""#),
             (r"(?m)^(WARNING: )?sandbox: .*(\n  no .*)*", "[SANDBOX]"),
             (r"shop-\d{8}-\d{6}(-\d+)?", "[RUN]"),

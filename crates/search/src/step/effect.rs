@@ -17,6 +17,9 @@ use crate::models::{AgentConfig, OutputSchema, Score, SolutionPhase, SolutionScr
 use crate::roles::Role;
 use crate::rundir::RunDir;
 
+/// Under which name the log of a run tells of it.
+const LOG: &str = "mle_star";
+
 /// The longest wait between two tries to reach an agent.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
@@ -35,6 +38,12 @@ impl RunCtx<'_> {
             Begun::Ask { role: R::AGENT, lane: self.lane.clone(), given: Given::all_of(&input) };
         let work = async {
             let call = ctx.call::<R>(template.render(&role.variables(&ctx))?, input);
+            if tracing::enabled!(target: LOG, tracing::Level::DEBUG) {
+                let mut prompt = call.prompt.clone();
+                self.run.redact(&mut prompt);
+                let (step, role) = (ctx.key.as_str(), call.role.as_str());
+                tracing::debug!(target: LOG, step, role, prompt, "prompt");
+            }
             let _turn = self.run.agent_turns.acquire().await;
             let mut output = ctx.converse(call).await?;
             if let Output::Asked { reply, .. } = &mut output {

@@ -6,11 +6,13 @@
 use mle_star_exec::Outcome;
 use mle_star_search::evaluate::Purpose;
 use mle_star_search::event::{Event, Phase};
-use mle_star_search::models::{MetricDirection, Score, SolutionPhase, is_improvement_or_equal};
+use mle_star_search::models::{
+    MetricDirection, Score, SolutionPhase, is_improvement, is_improvement_or_equal,
+};
 use serde::Serialize;
 
 use super::place::Place;
-use super::text::shortened;
+use super::text::{shortened, shortened_to};
 
 /// A script that was tried, or a model that one was written for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -163,6 +165,7 @@ impl Solutions {
                 self.base = candidates.first().map(|it| format!("phase1/candidate-{it}"));
             }
             Event::Evaluated { purpose, score, repairs, error } => {
+                self.guess_base(key, *score, direction);
                 return self.evaluated(key, *purpose, (*score, *repairs, error.as_ref()), seconds);
             }
             Event::Merged { accepted, .. } => {
@@ -172,6 +175,7 @@ impl Solutions {
                 }
             }
             Event::Refined { plan, score, accepted, .. } => {
+                self.at(key, seconds).score = *score;
                 let solution = self.judge(key, *accepted, seconds);
                 solution.plan = Some(shortened(plan));
                 let path = Place::of(key).number("path");
@@ -190,6 +194,7 @@ impl Solutions {
                     best.is_none_or(|best| is_improvement_or_equal(it, best, direction))
                 };
                 let accepted = score.filter(|score| better(*score));
+                self.at(key, seconds).score = *score;
                 let solution = self.judge(key, accepted.is_some(), seconds);
                 solution.plan = Some(shortened(plan));
                 if let Some(score) = accepted {
@@ -227,8 +232,19 @@ impl Solutions {
         None
     }
 
+    /// Until the candidates are ranked, the best of them is what the run goes on with.
+    fn guess_base(&mut self, key: &str, new: Option<Score>, direction: MetricDirection) {
+        let Some(new) = new.filter(|_| Place::of(key).number("candidate").is_some()) else {
+            return;
+        };
+        let best = self.base.as_deref().and_then(|id| self.get(id)?.score);
+        if self.ranked.is_empty() && best.is_none_or(|it| is_improvement(new, it, direction)) {
+            self.base = Some(key.to_owned());
+        }
+    }
+
     fn retrieved(&mut self, models: &[String], seconds: f64) {
-        self.models = models.iter().map(|it| shortened(it)).collect();
+        self.models = models.iter().map(|it| shortened_to(it, 120)).collect();
         for (index, name) in self.models.clone().into_iter().enumerate() {
             let id = format!("model-{index}");
             if self.get(&id).is_none() {

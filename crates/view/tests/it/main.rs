@@ -2,4 +2,6 @@
 #![expect(clippy::unwrap_used, clippy::wildcard_enum_match_arm, reason = "tests")]
 
 mod fixture;
+mod log;
 mod overview;
+mod report;
