@@ -35,9 +35,9 @@ export class List {
   }
 
   run(it) {
-    const state = it.problem ? "damaged" : it.state;
-    const phase = it.state === "running" ? PHASES.find(([id]) => id === it.phase)?.[1] : "";
-    const best = it.state === "finished" ? it.selected ?? it.best : it.best;
+    const state = it.problem ? "damaged" : it.condition;
+    const phase = it.condition === "running" ? PHASES.find(([id]) => id === it.phase)?.[1] : "";
+    const best = it.condition === "finished" ? it.selected ?? it.best : it.best;
     return h("li", {}, link([
       h("div", { class: "run-name" }, h("strong", {}, it.competition_id || it.name), h("span", { class: `state ${state}` }, STATES[state]), phase ? h("span", { class: "quiet" }, phase) : null),
       h("div", { class: "run-score" }, h("span", { class: "value" }, score(best)), h("span", { class: "quiet" }, it.metric)),

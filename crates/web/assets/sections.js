@@ -100,8 +100,9 @@ export class Setup {
     }
     const { machine, containment, settings } = subject;
     const tiers = { strong: "strong: namespaces, Landlock and seccomp", fallback: "fallback: Landlock and seccomp without namespaces", limits: "limits only: scripts are not confined", off: "off: scripts are not confined" };
-    const gpus = machine.gpus?.cards ?? machine.gpus?.gpus ?? [];
-    const costs = Object.entries(state.costs).filter(([, value]) => typeof value === "number");
+    const gpus = machine.gpus?.gpu_names ?? [];
+    const spent = (dollars) => (dollars ? ` · ${money(dollars)}` : "");
+    const roles = Object.entries(state.costs.per_role_cost_usd ?? {}).filter(([, dollars]) => dollars > 0).sort((a, b) => b[1] - a[1]);
     replace(this.element,
       card("Task", {}, facts([["Task", subject.competition_id], ["Metric", state.glance.metric], ["Agents", subject.agents], ["Began with", `mle-star ${subject.version}`], ["Run directory", h("code", {}, state.root)], ["Taken up again", state.glance.resumes ? `${state.glance.resumes} times` : ""]]),
         subject.description ? h("details", {}, h("summary", {}, "Description"), h("pre", { class: "prose" }, subject.description)) : null),
@@ -110,14 +111,19 @@ export class Setup {
           containment.gaps?.length ? [h("h3", {}, "What it does not hold"), h("ul", {}, containment.gaps.map((it) => h("li", {}, GAPS(it))))] : h("p", { class: "after" }, "Nothing is known that it does not hold."),
           containment.refused?.length ? [h("h3", {}, "Why no better one"), h("ul", {}, containment.refused.map((it) => h("li", {}, it)))] : null]
           : h("p", { class: "quiet" }, "The record does not say.")),
-        card("Machine", {}, facts([["Python", machine.python_version], ["Cores", machine.cores], ["Memory", machine.memory_bytes ? bytes(machine.memory_bytes) : ""], ["Graphics cards", gpus.length ? gpus.map((it) => it.name ?? String(it)).join(", ") : "none"]]),
+        card("Machine", {}, facts([["Python", machine.python_version], ["Cores", machine.cores], ["Memory", machine.memory_bytes ? bytes(machine.memory_bytes) : ""], ["Graphics cards", gpus.length ? gpus.join(", ") : "none"]]),
           machine.packages?.length ? h("details", {}, h("summary", {}, `${machine.packages.length} packages`), h("p", { class: "packages" }, machine.packages.map((it) => `${it.name} ${it.version}`).join(", "))) : null)),
       h("div", { class: "columns" },
         card("Time and money", {}, facts([
-          ...PHASES.map(([id, name]) => { const phase = state.phases.find((it) => it.phase === id); return [name, phase && phase.ended_seconds !== null && phase.outcome !== "skipped" ? duration(phase.ended_seconds - phase.began_seconds) : ""]; }),
-          ["In all", duration(this.live.elapsed())],
-          ...costs.filter(([, value]) => value > 0).map(([name, value]) => [name.replace(/_cost_usd|_usd/, "").replaceAll("_", " "), money(value)]),
-          ...state.lanes.filter((it) => it.cost_usd > 0).map((it) => [lane(it.name), money(it.cost_usd)])])),
+          ...PHASES.map(([id, name]) => {
+            const phase = state.phases.find((it) => it.phase === id);
+            const took = phase && phase.ended_seconds !== null && phase.outcome !== "skipped" ? duration(phase.ended_seconds - phase.began_seconds) : "";
+            return [name, took && `${took}${spent(state.costs[`${id}_cost_usd`])}`];
+          }),
+          ["In all", `${duration(this.live.elapsed())}${spent(state.costs.total_cost_usd)}`],
+          ["Of which estimated", state.costs.estimated_cost_usd ? money(state.costs.estimated_cost_usd) : ""],
+          ...state.lanes.filter((it) => it.cost_usd > 0).map((it) => [lane(it.name), money(it.cost_usd)])]),
+        roles.length ? [h("h3", {}, "By role"), facts(roles.map(([role, dollars]) => [role.replaceAll("_", " "), money(dollars)]))] : null),
         card("Settings", {}, facts(Object.entries(settings).map(([name, value]) => [name.replaceAll("_", " "), value === null ? "" : typeof value === "object" ? Object.entries(value).map(([key, part]) => `${key} ${part}`).join(", ") : String(value)])))));
   }
 }

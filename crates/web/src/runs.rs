@@ -62,7 +62,7 @@ pub(crate) struct List {
 #[derive(Debug, Clone, Serialize)]
 struct Listed {
     name: String,
-    state: Condition,
+    condition: Condition,
     #[serde(flatten)]
     glance: Glance,
     problem: Option<String>,
@@ -190,7 +190,7 @@ impl Runs {
         let mut kept = self.listed.borrow_mut();
         if let Some((when, listed)) = kept.get(name)
             && *when == seen
-            && matches!(listed.state, Condition::Finished | Condition::Failed)
+            && matches!(listed.condition, Condition::Finished | Condition::Failed)
         {
             return Some(listed.clone());
         }
@@ -200,7 +200,7 @@ impl Runs {
         run.read_on();
         let listed = Listed {
             name: name.to_owned(),
-            state: run.condition,
+            condition: run.condition,
             glance: run.overview.glance(),
             problem: run.problem.clone(),
         };

@@ -152,13 +152,14 @@ fn prompts_replies_ablations_setup_and_problems_can_be_read() {
     };
     shows(&mut browser, "ablations", "The part that matters is then refined");
     shows(&mut browser, "ablations", "gain = 0.0");
-    shows(&mut browser, "setup", "What it does not hold");
+    shows(&mut browser, "setup", "Cores per script");
     shows(&mut browser, "problems", "Problems");
     shows(&mut browser, "agents", "steps, the newest first");
     let step = "phase2/path-0/outer-0/inner-0/coder";
     shows(&mut browser, &format!("agents?step={step}"), "gain = 0.010");
     browser.eval("document.querySelector('#panel [data-key=tab-prompt]').click()");
-    browser.wait_for("document.querySelector('#panel pre').textContent.includes('raise the gain')");
+    browser
+        .wait_for("document.querySelector('#panel pre')?.textContent.includes('raise the gain')");
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
@@ -174,7 +175,7 @@ fn what_agents_and_scripts_write_stays_text() {
         )
         .replace("raise the gain", "raise <script>hacked=1</script> the gain");
     shop.write("replies.yaml", &replies);
-    shop.run("T=1 K=1 L=1 M=1").assert().success();
+    shop.run("T=1 K=1 L=1 M=2").assert().success();
     let page = Page::of(&shop, &shop.only_run());
     let name = shop.only_run().file_name().unwrap().to_owned();
     let id = "phase2/path-0/outer-0/inner-0";
@@ -190,7 +191,7 @@ fn what_agents_and_scripts_write_stays_text() {
         browser.wait_for(&format!("document.querySelector('#panel [data-key=tab-{tab}]')"));
         browser.eval(&format!("document.querySelector('#panel [data-key=tab-{tab}]').click()"));
         browser.wait_for(&format!(
-            "document.querySelector('#panel .panel-body').innerText.includes('{text}')"
+            "document.querySelector('#panel .panel-body')?.innerText.includes('{text}')"
         ));
     }
     assert_eq!(browser.eval("typeof hacked"), "undefined");

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::wildcard_enum_match_arm, reason = "tests")]
 
 mod fixture;
+mod forecast;
 mod log;
 mod overview;
 mod report;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::client::{Folder, News, RENT, answer, get, parts, send};
 
-const PATHS: [&str; 8] = [
+const PATHS: [&str; 9] = [
     "/",
     "/assets/app.js",
     "/assets/style.css",
@@ -13,6 +13,7 @@ const PATHS: [&str; 8] = [
     "/api/live?run=rent",
     "/api/steps?run=rent",
     "/api/step?run=rent&key=phase1/retriever",
+    "/api/prompt?run=rent&key=phase1/retriever",
     "/api/solution?run=rent&id=model-0",
 ];
 

@@ -14,7 +14,12 @@ pub(super) fn settings(overview: &Overview) -> Vec<(String, String)> {
     let Ok(serde_json::Value::Object(settings)) = serde_json::to_value(&subject.settings) else {
         return Vec::new();
     };
-    let shown = settings.into_iter().filter(|(_, value)| !value.is_null());
+    let says_nothing = |value: &serde_json::Value| {
+        value.is_null()
+            || value.as_array().is_some_and(Vec::is_empty)
+            || value.as_object().is_some_and(serde_json::Map::is_empty)
+    };
+    let shown = settings.into_iter().filter(|(_, value)| !says_nothing(value));
     let text = |value: serde_json::Value| match value {
         serde_json::Value::String(text) => plain(&text),
         serde_json::Value::Object(parts) => {
