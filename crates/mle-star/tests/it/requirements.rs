@@ -151,7 +151,8 @@ fn the_list_of_requirements_in_the_docs_is_up_to_date() {
 fn only_the_crate_for_execution_starts_programs_or_has_unsafe_code() {
     let crates = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
-    for name in ["agent", "journal", "playbook", "profile", "python", "search", "view", "mle-star"]
+    for name in
+        ["agent", "journal", "playbook", "profile", "python", "search", "view", "web", "mle-star"]
     {
         rust_files(&crates.join(name).join("src"), &mut files);
     }
