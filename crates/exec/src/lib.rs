@@ -16,6 +16,7 @@
 
 pub mod bash;
 mod capture;
+pub mod desktop;
 mod environment;
 pub mod limits;
 pub mod local;

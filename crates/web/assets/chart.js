@@ -138,7 +138,7 @@ export class Chart {
     const marks = all.map((solution) => {
       const kind = group(solution);
       const isOut = solution.score !== null && (solution.score < low || solution.score > high);
-      const isKept = solution.outcome === "accepted" || solution.outcome === "submitted" || ancestors.has(solution.id);
+      const isKept = solution.outcome !== "rejected" || ancestors.has(solution.id);
       const top = solution.score === null ? floor - 7 : clamp(solution.score);
       const label = `${solution.name}: ${solution.score === null ? "failed" : score(solution.score)}, ${OUTCOMES[solution.outcome]}`;
       const mark = s("g", {
@@ -178,7 +178,7 @@ export class Chart {
     const groups = new Map(all.filter((it) => it.score !== null).map((it) => [group(it).key, group(it)]));
     const legend = [...groups.values()].sort((a, b) => order(a.key) - order(b.key) || a.key.localeCompare(b.key)).map((it) => h("li", {}, s("svg", { class: `mark tone-${it.tone} kept`, width: 16, height: 16, viewBox: "-8 -8 16 16", "aria-hidden": "true" }, shape(it.shape)), it.name));
     legend.push(h("li", {}, s("svg", { width: 22, height: 16, viewBox: "0 -8 22 16", "aria-hidden": "true" }, s("path", { class: "best", d: "M1 4H11V-4H21" })), "Best so far"));
-    legend.push(h("li", {}, s("svg", { class: "mark tone-initial not-kept", width: 16, height: 16, viewBox: "-8 -8 16 16", "aria-hidden": "true" }, shape("circle")), "Outline: not kept"));
+    if (all.some((it) => it.outcome === "rejected")) legend.push(h("li", {}, s("svg", { class: "mark tone-initial not-kept", width: 16, height: 16, viewBox: "-8 -8 16 16", "aria-hidden": "true" }, shape("circle")), "Outline: not kept"));
     if (failed.length) legend.push(h("li", {}, s("svg", { class: "mark failed", width: 16, height: 16, viewBox: "-8 -8 16 16", "aria-hidden": "true" }, shape("cross", 3.5)), "Failed"));
     this.tip = h("div", { class: "tip", hidden: true, "aria-hidden": "true" });
     replace(this.element, h("div", { class: "canvas" }, picture, this.tip),

@@ -138,12 +138,23 @@ export class Problems {
   update() {
     const { state } = this.live;
     const words = { warning: "Warning", failure: "Failure", fallback: "Fallback" };
-    const items = [...state.troubles].reverse().map((it) => h("li", { class: it.kind },
-      h("span", { class: `pill ${it.kind}` }, words[it.kind]), h("div", {}, h("p", { class: "prose" }, it.message),
-        h("p", { class: "quiet" }, state.byId.has(it.place)
-          ? h("button", { type: "button", class: "link", "data-key": `trouble-${it.place}-${it.seconds}`, onclick: () => this.open({ solution: it.place }) }, place(it.place)) : place(it.place), ` · ${duration(it.seconds)} into the run`))));
+    // The same warning comes with every script that a line is in.
+    const same = new Map();
+    for (const it of [...state.troubles].reverse()) {
+      const key = `${it.kind} ${it.message}`;
+      if (!same.has(key)) same.set(key, []);
+      same.get(key).push(it);
+    }
+    const where = (it) => {
+      const id = [...state.byId.keys()].find((known) => it.place === known || it.place.startsWith(`${known}/`));
+      return id === undefined ? place(it.place) : h("button", { type: "button", class: "link", "data-key": `trouble-${it.place}-${it.seconds}`, onclick: () => this.open({ solution: id }) }, place(it.place));
+    };
+    const items = [...same.values()].map((all) => h("li", { class: all[0].kind },
+      h("span", { class: `pill ${all[0].kind}` }, words[all[0].kind]), h("div", {}, h("p", { class: "prose" }, all[0].message),
+        all.length < 4 ? all.map((it) => h("p", { class: "quiet" }, where(it), ` · ${clock(it.seconds)} into the run`))
+          : h("details", {}, h("summary", {}, `${all.length} times, last at ${clock(all[0].seconds)}`), all.map((it) => h("p", { class: "quiet" }, where(it), ` · ${clock(it.seconds)} into the run`))))));
     replace(this.element, card("Problems", {}, items.length
-      ? [h("p", { class: "quiet" }, state.trouble_count > items.length ? `${state.trouble_count} in all; the first ${items.length} are kept.` : "Failures that were mended or worked around, and warnings. The run went on."), h("ul", { class: "troubles" }, items)]
+      ? [h("p", { class: "quiet" }, state.trouble_count > state.troubles.length ? `${state.trouble_count} in all; the first ${state.troubles.length} are kept.` : "Failures that were mended or worked around, and warnings. The run went on."), h("ul", { class: "troubles" }, items)]
       : h("p", { class: "quiet" }, "None so far.")));
   }
 }

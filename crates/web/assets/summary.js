@@ -71,7 +71,7 @@ export class Summary {
       const spent = hasCost ? money(budget.spent_usd) : "$0.00";
       rows.push(this.meter("Cost", budget.max_budget_usd === null ? `${spent}${hasCost ? "" : " · agents without a price"}` : `${spent} of ${money(budget.max_budget_usd)}`,
         budget.max_budget_usd ? budget.spent_usd / budget.max_budget_usd : undefined,
-        isRunning && forecast && forecast.cost_usd !== null ? `about ${money(forecast.cost_usd)} in the end` : "",
+        isRunning && forecast?.cost_usd ? `about ${money(forecast.cost_usd)} in the end` : "",
         forecast?.cost_usd && budget.max_budget_usd ? forecast.cost_usd / budget.max_budget_usd : undefined));
     }
     const counts = [["agent calls", glance.agent_calls], ["scripts run", glance.scripts], ["solutions", state.solutions.filter((it) => it.kind !== "model").length], ["problems", state.trouble_count]];

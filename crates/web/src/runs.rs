@@ -45,11 +45,11 @@ pub(crate) struct Runs {
     /// Those that were looked at, the last one last.
     followed: RefCell<Vec<Rc<RefCell<Followed>>>>,
     /// What the list shows of those that have not changed since.
-    listed: RefCell<BTreeMap<String, (Stamp, Listed)>>,
+    listed: RefCell<BTreeMap<String, (Seen, Listed)>>,
 }
 
-/// The size of a journal and when it was last written: what changes when a run goes on.
-type Stamp = (u64, Option<SystemTime>);
+/// How long a journal was, and when it was last written to.
+type Seen = (u64, Option<SystemTime>);
 
 /// All runs, and whether there can be more than one.
 #[derive(Debug, Serialize)]
@@ -186,7 +186,7 @@ impl Runs {
     fn listed(&self, name: &str) -> Option<Listed> {
         let dir = RunDir::at(self.root(name)?);
         let metadata = fs_err::metadata(dir.journal()).ok()?;
-        let seen = (metadata.len(), metadata.modified().ok());
+        let seen: Seen = (metadata.len(), metadata.modified().ok());
         let mut kept = self.listed.borrow_mut();
         if let Some((when, listed)) = kept.get(name)
             && *when == seen

@@ -1,7 +1,7 @@
 //! `mle-star ui`
 
 use std::io::{IsTerminal, Write};
-use std::process::{ExitCode, Stdio};
+use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
 use camino::Utf8PathBuf;
@@ -52,9 +52,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     runtime.block_on(async {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
-        if !arguments.no_open && can_open() {
-            open(page.address());
-        }
+        // It is printed too, so nothing is lost where nothing opens.
+        let is_wanted = !arguments.no_open && can_open();
+        let _opener = is_wanted.then(|| mle_star_exec::desktop::open(page.address()));
         writeln!(anstream::stderr(), "ctrl-C ends it").ok(); // standard error may be closed
         tokio::select! {
             _ = interrupt.recv() => {}
@@ -68,14 +68,4 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn can_open() -> bool {
     let has_screen = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|it| std::env::var_os(it).is_some());
     std::io::stdout().is_terminal() && (has_screen || cfg!(target_os = "macos"))
-}
-
-/// Asks the desktop to open the page. It is printed too, so nothing is lost where that fails.
-fn open(address: &str) {
-    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let mut command = tokio::process::Command::new(opener);
-    command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    if let Ok(mut child) = command.spawn() {
-        tokio::spawn(async move { child.wait().await });
-    }
 }

@@ -1,4 +1,5 @@
 //! Chromium without a window, driven through its pipe.
+#![expect(clippy::indexing_slicing, reason = "what is absent in JSON is null")]
 
 use std::io::{Read as _, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

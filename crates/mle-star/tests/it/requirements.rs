@@ -161,8 +161,8 @@ fn only_the_crate_for_execution_starts_programs_or_has_unsafe_code() {
         found.map(|file| file.strip_prefix(&crates).unwrap().to_string()).collect::<BTreeSet<_>>()
     };
     // The client of a program starts that program, and a keeper around it that ends what it leaves
-    // behind; the command that serves the page opens a browser on it. None ever starts a script.
-    let others = ["claude/src/keeper.rs", "claude/src/process.rs", "mle-star/src/command/ui.rs"];
-    assert_eq!(having("Command::new("), BTreeSet::from(others.map(str::to_owned)));
+    // behind. Neither ever starts a script.
+    let client = ["claude/src/keeper.rs", "claude/src/process.rs"].map(str::to_owned);
+    assert_eq!(having("Command::new("), BTreeSet::from(client));
     assert_eq!(having("unsafe {"), BTreeSet::new());
 }
