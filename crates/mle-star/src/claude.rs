@@ -186,7 +186,8 @@ impl Claude {
     fn environment(&self) -> Environment {
         let common = ["PATH", "LANG", "LC_ALL", "TZ"].map(OsStr::new);
         let mut environment = match &self.over {
-            None => Environment::default().inherit(|name| common.contains(&name) || leads(name)),
+            None => Environment::default()
+                .inherit(|name| common.contains(&name) || leads_to_a_model(name)),
             Some(over) => Environment::default()
                 .inherit(|name| common.contains(&name))
                 .with("ANTHROPIC_API_KEY", "none")
@@ -229,7 +230,7 @@ fn definitions(config: &PipelineConfig) -> Result<BTreeMap<String, Value>, Promp
 }
 
 /// Whether a variable says how the model is reached.
-fn leads(name: &OsStr) -> bool {
+pub(crate) fn leads_to_a_model(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
     let prefixes = ["ANTHROPIC_", "AWS_", "GOOGLE_", "VERTEX_REGION_"];
     let names = [
@@ -293,7 +294,7 @@ mod tests {
 
     #[test]
     fn variables_that_do_not_lead_to_the_model_stay_here() {
-        let leads = |name: &str| super::leads(OsStr::new(name));
+        let leads = |name: &str| super::leads_to_a_model(OsStr::new(name));
         for name in ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "https_proxy", "AWS_REGION"] {
             assert!(leads(name), "{name}");
         }

@@ -5,9 +5,11 @@ mod failure;
 
 use std::process::ExitCode;
 
+use camino::Utf8Path;
 use clap::{CommandFactory, Parser};
 
 use crate::command::Command;
+use crate::failure::Failure;
 
 /// A machine-learning-engineering agent: from a task and its data to a submission
 #[derive(Debug, Parser)]
@@ -21,7 +23,15 @@ fn main() -> ExitCode {
     if let Some(code) = mle_star::supervise_if_asked() {
         return code;
     }
-    let ended = match Cli::parse().command {
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) => return failure::misused(error),
+    };
+    if let Err(failure) = read_dotenv() {
+        return failure.report();
+    }
+    let ended = match command {
+        Command::Init(arguments) => command::init::run(&arguments),
         Command::Run(arguments) => command::run::run(arguments),
         Command::Resume(arguments) => command::resume::run(arguments),
         Command::List(arguments) => command::list::run(&arguments),
@@ -39,4 +49,19 @@ fn main() -> ExitCode {
         Command::Man(arguments) => command::shell::man(&arguments, Cli::command()),
     };
     ended.unwrap_or_else(|failure| failure.report())
+}
+
+/// Adds the variables of `.env` to the environment, as far as they are not there: whoever reads
+/// settings and keys, and whoever masks secrets, need not know where they came from.
+fn read_dotenv() -> Result<(), Failure> {
+    for (name, value) in mle_star::dotenv::variables(Utf8Path::new(""))? {
+        if std::env::var_os(&name).is_none() {
+            #[expect(unsafe_code, reason = "no other thread has been started yet")]
+            // SAFETY: this is the beginning of `main`, so nobody else reads the environment.
+            unsafe {
+                std::env::set_var(name, value);
+            }
+        }
+    }
+    Ok(())
 }
