@@ -54,7 +54,8 @@ const CREDENTIALS: [&str; 5] = [
 impl Credentials {
     /// The first that the environment has.
     pub fn find() -> Option<Self> {
-        let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_set =
+            |name: &&str| crate::dotenv::variable(name).is_some_and(|value| !value.is_empty());
         CREDENTIALS.into_iter().find(is_set).map(|variable| Self { variable })
     }
 }
@@ -186,8 +187,13 @@ impl Claude {
     fn environment(&self) -> Environment {
         let common = ["PATH", "LANG", "LC_ALL", "TZ"].map(OsStr::new);
         let mut environment = match &self.over {
-            None => Environment::default()
-                .inherit(|name| common.contains(&name) || leads_to_a_model(name)),
+            None => {
+                crate::dotenv::added().filter(|(name, _)| leads_to_a_model(name.as_ref())).fold(
+                    Environment::default()
+                        .inherit(|name| common.contains(&name) || leads_to_a_model(name)),
+                    |environment, (name, value)| environment.with(name, value),
+                )
+            }
             Some(over) => Environment::default()
                 .inherit(|name| common.contains(&name))
                 .with("ANTHROPIC_API_KEY", "none")

@@ -5,10 +5,13 @@
 //! end of the line or before ` #`. The environment takes precedence.
 //!
 //! Such a file is mostly there for other programs. Only what this one would use is read, and lines
-//! about anything else may look as they like. Absent on purpose: names such as `PATH`, substitution
+//! about anything else may look as they like. The environment of the process is not changed: scripts
+//! never inherit what was read here. Absent on purpose: names such as `PATH`, substitution
 //! of variables (passwords contain dollar signs), values over several lines.
 
+use std::ffi::OsString;
 use std::io::{ErrorKind, Read};
+use std::sync::OnceLock;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use fs_err as fs;
@@ -46,9 +49,33 @@ pub enum DotenvError {
     },
 }
 
+/// What was read for this process.
+static READ: OnceLock<Vec<(String, String)>> = OnceLock::new();
+
+/// Reads `.env` in `folder` for the whole process, once: whoever looks for settings and keys, and
+/// whoever masks secrets, finds them from now on.
+pub fn read(folder: &Utf8Path) -> Result<(), DotenvError> {
+    let variables = variables(folder)?;
+    READ.get_or_init(|| variables);
+    Ok(())
+}
+
+/// A variable of the environment, or else of `.env`.
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    let read = || added().find(|(known, _)| *known == name).map(|(_, value)| value.into());
+    std::env::var_os(name).or_else(read)
+}
+
+/// What `.env` adds to the environment.
+pub(crate) fn added() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let read = READ.get().map(Vec::as_slice).unwrap_or_default();
+    let is_new = |(name, _): &&(String, String)| std::env::var_os(name).is_none();
+    read.iter().filter(is_new).map(|(name, value)| (name.as_str(), value.as_str()))
+}
+
 /// The variables of `.env` in `folder` that this program uses, the last of a name only. Without the
 /// file there are none; a folder of that name is somebody's Python environment.
-pub fn variables(folder: &Utf8Path) -> Result<Vec<(String, String)>, DotenvError> {
+fn variables(folder: &Utf8Path) -> Result<Vec<(String, String)>, DotenvError> {
     let path = folder.join(".env");
     if !path.is_file() {
         return Ok(Vec::new());
@@ -64,7 +91,7 @@ pub fn variables(folder: &Utf8Path) -> Result<Vec<(String, String)>, DotenvError
         return Err(not_text("it is larger than a megabyte"));
     }
     let text = String::from_utf8(bytes).map_err(|_| not_text("it is not UTF-8"))?;
-    parse(&text).map_err(|(line, name, reason)| DotenvError::Value {
+    parse(&text).map_err(|Unclear { line, name, reason }| DotenvError::Value {
         path: path.clone(),
         line,
         name,
@@ -72,7 +99,15 @@ pub fn variables(folder: &Utf8Path) -> Result<Vec<(String, String)>, DotenvError
     })
 }
 
-fn parse(text: &str) -> Result<Vec<(String, String)>, (usize, String, &'static str)> {
+/// A value that cannot be read.
+#[derive(Debug, PartialEq, Eq)]
+struct Unclear {
+    line: usize,
+    name: String,
+    reason: &'static str,
+}
+
+fn parse(text: &str) -> Result<Vec<(String, String)>, Unclear> {
     let mut variables: Vec<(String, String)> = Vec::new();
     for (line, text) in (1..).zip(text.trim_start_matches('\u{feff}').lines()) {
         let text = text.trim();
@@ -82,7 +117,8 @@ fn parse(text: &str) -> Result<Vec<(String, String)>, (usize, String, &'static s
         if !is_ours(name) {
             continue;
         }
-        let value = unquoted(value.trim()).map_err(|reason| (line, name.to_owned(), reason))?;
+        let unclear = |reason| Unclear { line, name: name.to_owned(), reason };
+        let value = unquoted(value.trim()).map_err(unclear)?;
         variables.retain(|(known, _)| known != name);
         variables.push((name.to_owned(), value));
     }

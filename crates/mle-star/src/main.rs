@@ -27,8 +27,8 @@ fn main() -> ExitCode {
         Ok(cli) => cli.command,
         Err(error) => return failure::misused(error),
     };
-    if let Err(failure) = read_dotenv() {
-        return failure.report();
+    if let Err(error) = mle_star::dotenv::read(Utf8Path::new("")) {
+        return Failure::from(error).report();
     }
     let ended = match command {
         Command::Init(arguments) => command::init::run(&arguments),
@@ -49,19 +49,4 @@ fn main() -> ExitCode {
         Command::Man(arguments) => command::shell::man(&arguments, Cli::command()),
     };
     ended.unwrap_or_else(|failure| failure.report())
-}
-
-/// Adds the variables of `.env` to the environment, as far as they are not there: whoever reads
-/// settings and keys, and whoever masks secrets, need not know where they came from.
-fn read_dotenv() -> Result<(), Failure> {
-    for (name, value) in mle_star::dotenv::variables(Utf8Path::new(""))? {
-        if std::env::var_os(&name).is_none() {
-            #[expect(unsafe_code, reason = "no other thread has been started yet")]
-            // SAFETY: this is the beginning of `main`, so nobody else reads the environment.
-            unsafe {
-                std::env::set_var(name, value);
-            }
-        }
-    }
-    Ok(())
 }

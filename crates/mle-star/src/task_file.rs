@@ -162,7 +162,8 @@ fn read_file(path: &Utf8Path, options: &TaskOptions) -> Result<TaskDescription, 
     facts.entry("data_dir").or_insert_with(|| "input".into());
     for key in ["data_dir", "output_dir"] {
         if let Some(Value::String(value)) = facts.get_mut(key) {
-            *value = folder.join(&*value).into_string();
+            let is_here = value.as_str() == ".";
+            *value = if is_here { folder.to_string() } else { folder.join(&*value).into_string() };
         }
     }
     finish(path, facts)

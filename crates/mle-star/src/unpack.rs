@@ -196,13 +196,12 @@ impl Unpacking {
             let damaged = |source| UnpackError::Archive { archive: archive.to_owned(), source };
             let mut entry = opened.by_index(*index).map_err(damaged)?;
             let created = fs::OpenOptions::new().write(true).create_new(true).open(&target);
-            let mut file = created.map_err(|error| match error.kind() {
-                io::ErrorKind::AlreadyExists => UnpackError::Entry {
-                    archive: archive.to_owned(),
-                    entry: path.to_string(),
-                    reason: "is there already",
-                },
-                _ => error.into(),
+            let mut file = created.map_err(|error| {
+                if error.kind() != io::ErrorKind::AlreadyExists {
+                    return UnpackError::Io(error);
+                }
+                let (archive, entry) = (archive.to_owned(), path.to_string());
+                UnpackError::Entry { archive, entry, reason: "is there already" }
             })?;
             // What the archive says of its sizes need not be true.
             let left = self.limits.bytes - self.bytes;
