@@ -35,7 +35,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 pub(crate) use self::over::Over;
-pub(crate) use self::reach::Reach;
+pub(crate) use self::reach::{Reach, leads_to_a_model};
 use self::tools::Toolbox;
 
 /// By what the service knows who we are.
@@ -57,7 +57,8 @@ const CREDENTIALS: [&str; 5] = [
 impl Credentials {
     /// The first that the environment has.
     pub fn find() -> Option<Self> {
-        let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_set =
+            |name: &&str| crate::dotenv::variable(name).is_some_and(|value| !value.is_empty());
         CREDENTIALS.into_iter().find(is_set).map(|variable| Self { variable })
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod export;
+pub(crate) mod init;
 pub(crate) mod list;
 pub(crate) mod report;
 pub(crate) mod resume;
@@ -28,6 +29,7 @@ use crate::failure::Failure;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Init(init::Arguments),
     Run(run::Arguments),
     Resume(resume::Arguments),
     List(list::Arguments),

@@ -99,7 +99,10 @@ impl Doctor {
 
     /// The program behind Claude's agents. The others do without.
     async fn claude(&self) -> Check {
-        let of_environment = || std::env::var("MLE_STAR_CLAUDE_PATH").ok().map(Utf8PathBuf::from);
+        let of_environment = || {
+            let path = crate::dotenv::variable("MLE_STAR_CLAUDE_PATH")?;
+            path.into_string().ok().map(Utf8PathBuf::from)
+        };
         let path = self.claude_path.clone().or_else(of_environment);
         match Cli::find(path.as_deref().map(Utf8Path::as_std_path)).await {
             Ok(cli) => ok("claude", format!("{} at {}", cli.version(), cli.path().display())),

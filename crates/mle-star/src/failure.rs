@@ -3,8 +3,10 @@
 use std::process::ExitCode;
 
 use mle_star::RunError;
+use mle_star::dotenv::DotenvError;
 use mle_star::secrets::mask;
 use mle_star::task_file::TaskFileError;
+use mle_star::unpack::UnpackError;
 use mle_star_search::models::ConfigError;
 
 /// The command was used wrongly.
@@ -20,6 +22,39 @@ pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) const TERMINATED: u8 = 143;
 
 const CHECK_PATH: &str = "check the path and its permissions";
+
+/// Says what is wrong with the arguments, in the form of all other errors; help and version, which
+/// arrive the same way, are printed as they are.
+#[expect(clippy::print_stderr, reason = "before there is a command, nothing else says it")]
+pub(crate) fn misused(error: clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        // A reader that went away, such as `head`, has seen enough.
+        error.print().ok();
+        return ExitCode::SUCCESS;
+    }
+    let text = error.render().to_string();
+    let help = text.lines().find_map(|line| line.strip_prefix("Usage: "));
+    let command: Vec<&str> = help
+        .unwrap_or("mle-star")
+        .split_whitespace()
+        .take_while(|word| word.starts_with(|it: char| it.is_ascii_lowercase()))
+        .collect();
+    let mut hints = Vec::new();
+    let mut said = Vec::new();
+    for line in text.lines() {
+        match line.trim_start().strip_prefix("tip: ") {
+            Some(tip) => hints.push(format!("hint: {tip}")),
+            None if line.starts_with("For more information") => {}
+            None => said.push(line),
+        }
+    }
+    if hints.is_empty() {
+        hints.push(format!("hint: `{} --help` says what there is", command.join(" ")));
+    }
+    let said = said.join("\n").trim_end().replace("\n\n\n", "\n\n");
+    eprintln!("{}\n{}", mask(&said), mask(&hints.join("\n")));
+    ExitCode::from(USAGE)
+}
 
 /// What is wrong, what to do about it, and the exit code that says so.
 #[derive(Debug)]
@@ -63,9 +98,19 @@ impl From<RunError> for Failure {
 impl From<TaskFileError> for Failure {
     fn from(error: TaskFileError) -> Self {
         let hint = match &error {
-            TaskFileError::NotFound(_) => "name a task.yaml, or a folder with one",
+            TaskFileError::NotFound { nearest: Some(nearest), .. } => {
+                return Self::usage(
+                    anyhow::anyhow!("{error}"),
+                    format!("did you mean `{nearest}`?"),
+                );
+            }
+            TaskFileError::NotFound { nearest: None, .. } => {
+                "name a task.yaml, or a folder with one"
+            }
+            TaskFileError::Packed { .. } => "`mle-star init` unpacks them",
             TaskFileError::Incomplete { .. } => {
-                "write a task.yaml, or add what is missing, such as --goal \"…\" --metric rmse"
+                "`mle-star init` writes a task.yaml; or add what is missing, such as --goal \"…\" \
+                 --metric rmse"
             }
             TaskFileError::Unusable { .. } => {
                 "correct it; --metric, --minimize and --maximize take precedence over a task file"
@@ -75,6 +120,25 @@ impl From<TaskFileError> for Failure {
                  metric_direction, description or description_file, and data_dir"
             }
             TaskFileError::Read(_) => CHECK_PATH,
+        };
+        Self::usage(error, hint)
+    }
+}
+
+impl From<UnpackError> for Failure {
+    fn from(error: UnpackError) -> Self {
+        let hint = error.hint();
+        Self::usage(error, hint)
+    }
+}
+
+impl From<DotenvError> for Failure {
+    fn from(error: DotenvError) -> Self {
+        let hint = match &error {
+            DotenvError::Read(_) => CHECK_PATH,
+            DotenvError::NotText { .. } | DotenvError::Value { .. } => {
+                "a line is NAME=value; a value that has spaces stands between quotes"
+            }
         };
         Self::usage(error, hint)
     }
@@ -94,6 +158,7 @@ impl From<std::io::Error> for Failure {
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
-        Self { error, hint: None, code: 1 }
+        let hint = "`mle-star doctor` says what works here".to_owned();
+        Self { error, hint: Some(hint), code: 1 }
     }
 }

@@ -33,6 +33,8 @@ pub mod bench;
 pub mod claude;
 pub mod demo;
 pub mod doctor;
+pub mod dotenv;
+pub mod draft;
 pub mod estimate;
 pub mod export;
 pub mod log;
@@ -40,6 +42,7 @@ pub mod look;
 pub mod pipeline;
 pub mod python;
 pub mod task_file;
+pub mod unpack;
 
 mod clock;
 mod executor;

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use camino::{Utf8Path, Utf8PathBuf};
 use mle_star_journal::JournalError;
 use mle_star_search::event::Record;
+use mle_star_search::models::nearest;
 use mle_star_search::rundir::{RunDir, write_whole};
 use mle_star_view::report::{self, Extras};
 use mle_star_view::{Overview, PhaseOutcome, State, plain, plain_json};
@@ -52,6 +54,26 @@ pub enum ReportError {
 pub fn read(dir: &RunDir) -> Result<Vec<Record>, RunError> {
     mle_star_journal::read(&dir.journal())
         .map_err(|error| RunError::Open { run: dir.root().to_owned(), source: error.into() })
+}
+
+/// The run that may have been meant by `path`: the one whose name is nearest, of those beside it and
+/// of those in `runs`.
+pub fn nearest_run(path: &Utf8Path) -> Option<Utf8PathBuf> {
+    let name = path.file_name()?;
+    let beside = match path.parent() {
+        Some(parent) if !parent.as_str().is_empty() => parent,
+        _ => Utf8Path::new("."),
+    };
+    [beside, Utf8Path::new("runs")].into_iter().find_map(|folder| {
+        let runs = folder.read_dir_utf8().ok()?.flatten();
+        let mut names: Vec<String> = runs
+            .filter(|entry| RunDir::at(entry.path()).journal().is_file())
+            .map(|entry| entry.file_name().to_owned())
+            .collect();
+        names.sort();
+        let near = nearest(name, names.iter().map(String::as_str))?;
+        Some(folder.strip_prefix(".").unwrap_or(folder).join(near))
+    })
 }
 
 /// What the records of a run come to.

@@ -5,9 +5,11 @@ mod failure;
 
 use std::process::ExitCode;
 
+use camino::Utf8Path;
 use clap::{CommandFactory, Parser};
 
 use crate::command::Command;
+use crate::failure::Failure;
 
 /// A machine-learning-engineering agent: from a task and its data to a submission
 #[derive(Debug, Parser)]
@@ -21,7 +23,15 @@ fn main() -> ExitCode {
     if let Some(code) = mle_star::supervise_if_asked() {
         return code;
     }
-    let ended = match Cli::parse().command {
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) => return failure::misused(error),
+    };
+    if let Err(error) = mle_star::dotenv::read(Utf8Path::new("")) {
+        return Failure::from(error).report();
+    }
+    let ended = match command {
+        Command::Init(arguments) => command::init::run(&arguments),
         Command::Run(arguments) => command::run::run(arguments),
         Command::Resume(arguments) => command::resume::run(arguments),
         Command::List(arguments) => command::list::run(&arguments),

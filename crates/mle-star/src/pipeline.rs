@@ -540,7 +540,12 @@ impl RunError {
             Self::Agents(AgentsError::Replay { .. }) => {
                 Some("replay:<run> is a run directory; `mle-star list` shows the runs".to_owned())
             }
-            Self::NoRun(_) => Some("`mle-star list` shows the runs".to_owned()),
+            Self::NoRun(run) => Some(match look::nearest_run(run) {
+                Some(nearest) => {
+                    format!("did you mean `{nearest}`? `mle-star list` shows the runs")
+                }
+                None => "`mle-star list` shows the runs".to_owned(),
+            }),
             Self::Open { source: Error::Journal(journal), .. } => match journal {
                 mle_star_journal::JournalError::Locked { .. } => {
                     Some("wait for the other process, or stop it".to_owned())

@@ -10,6 +10,7 @@ use mle_star_exec::venv::{self, Packages, Venv, VenvError};
 use mle_star_view::shell_word;
 
 use crate::RunError;
+use crate::dotenv;
 
 /// The variable that names the user's Python.
 const PYTHON: &str = "MLE_STAR_PYTHON";
@@ -70,7 +71,7 @@ pub(crate) async fn machine(
 
 /// Whether a Python that a run used before is there, and not in the middle of being made again.
 pub(crate) fn is_usable(python: &Utf8Path) -> bool {
-    let cache = venv::cache_folder(|name| std::env::var_os(name));
+    let cache = venv::cache_folder(dotenv::variable);
     let half_made = cache.is_ok_and(|cache| venv::is_half_made(&cache, python));
     python.is_file() && !half_made
 }
@@ -78,7 +79,7 @@ pub(crate) fn is_usable(python: &Utf8Path) -> bool {
 /// The Python that the user names, if any.
 pub(crate) fn configured(argument: Option<Utf8PathBuf>) -> Option<Utf8PathBuf> {
     argument.or_else(|| {
-        let value = std::env::var(PYTHON).ok()?;
+        let value = dotenv::variable(PYTHON)?.into_string().ok()?;
         (!value.is_empty()).then(|| value.into())
     })
 }
@@ -95,7 +96,7 @@ impl Managed {
     /// The environment with the usual packages and `packages`.
     pub(crate) async fn find(packages: &[String]) -> Result<Self, RunError> {
         let base = machine::interpreter(None).await?;
-        let cache = venv::cache_folder(|name| std::env::var_os(name))?;
+        let cache = venv::cache_folder(dotenv::variable)?;
         let packages = Packages::standard().with(packages)?;
         Ok(Self { venv: Venv::for_packages(&cache, base.clone(), packages), base })
     }

@@ -1,5 +1,7 @@
 //! What must never be written down.
 
+use crate::dotenv;
+
 /// Shorter values are too common to be looked for in every text.
 const MIN_LENGTH: usize = 8;
 
@@ -24,10 +26,11 @@ pub(crate) fn mask_all(text: &str, secrets: &[String]) -> String {
     secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "[redacted]"))
 }
 
-/// The environment, without what is not text.
+/// The environment and what `.env` adds to it, without what is not text.
 pub(crate) fn utf8_environment() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .chain(dotenv::added().map(|(name, value)| (name.to_owned(), value.to_owned())))
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 //!
 //! A task file is YAML with the fields of [`TaskDescription`], and `description_file` instead of
 //! `description` where the text is long. Relative paths are relative to the file. A folder without
-//! a task file is a task too, if the missing facts are given on the command line.
+//! a task file is a task too, if the command line or a description in it gives the missing facts.
+//! These layouts are known: data in the folder itself, with the goal on the command line (AIDE);
+//! `prepared/public` with a `description.md` (MLE-bench); `input` or `data` below the folder.
 
 use camino::{Utf8Path, Utf8PathBuf};
 use fs_err as fs;
@@ -10,6 +12,9 @@ use mle_star_search::models::{
     DataModality, MetricDirection, TaskDescription, TaskType, known_direction, nearest,
 };
 use serde_json::{Map, Value};
+
+use crate::draft::{Description, Draft, MetricSource, meant};
+use crate::unpack;
 
 /// What the command line says about a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,8 +31,21 @@ pub struct TaskOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum TaskFileError {
     /// There is nothing there.
-    #[error("there is no task at `{0}`")]
-    NotFound(Utf8PathBuf),
+    #[error("there is no task at `{path}`")]
+    NotFound {
+        /// Where it was looked for.
+        path: Utf8PathBuf,
+        /// What may have been meant.
+        nearest: Option<Utf8PathBuf>,
+    },
+    /// The data is still in archives.
+    #[error("the data of `{path}` is in archives: {archives}")]
+    Packed {
+        /// The folder.
+        path: Utf8PathBuf,
+        /// Their names.
+        archives: String,
+    },
     /// A file cannot be read. The message names it.
     #[error(transparent)]
     Read(#[from] std::io::Error),
@@ -68,8 +86,20 @@ pub enum TaskFileError {
 }
 
 const FILE_NAMES: [&str; 2] = ["task.yaml", "task.yml"];
-const DESCRIPTIONS: [&str; 3] = ["description.md", "description.txt", "overview.md"];
-const DATA_FOLDERS: [&str; 3] = ["input", "data", "prepared/public"];
+/// Files that say what a task is, the best first.
+pub(crate) const DESCRIPTIONS: [&str; 9] = [
+    "description.md",
+    "description.txt",
+    "overview.md",
+    "overview.txt",
+    "README.md",
+    "README.txt",
+    "README",
+    "Readme.md",
+    "readme.md",
+];
+/// Folders that hold data; the last is MLE-bench's, seen from within `prepared`.
+pub(crate) const DATA_FOLDERS: [&str; 4] = ["input", "data", "prepared/public", "public"];
 const KEYS: [&str; 11] = [
     "competition_id",
     "task_type",
@@ -91,7 +121,8 @@ pub fn read_task(path: &Utf8Path, options: &TaskOptions) -> Result<TaskDescripti
         return read_file(&path, options);
     }
     if !path.is_dir() {
-        return Err(TaskFileError::NotFound(path));
+        let nearest = nearest_beside(&path);
+        return Err(TaskFileError::NotFound { path, nearest });
     }
     match FILE_NAMES.iter().map(|name| path.join(name)).find(|file| file.is_file()) {
         Some(file) => read_file(&file, options),
@@ -131,30 +162,67 @@ fn read_file(path: &Utf8Path, options: &TaskOptions) -> Result<TaskDescription, 
     facts.entry("data_dir").or_insert_with(|| "input".into());
     for key in ["data_dir", "output_dir"] {
         if let Some(Value::String(value)) = facts.get_mut(key) {
-            *value = folder.join(&*value).into_string();
+            let is_here = value.as_str() == ".";
+            *value = if is_here { folder.to_string() } else { folder.join(&*value).into_string() };
         }
     }
     finish(path, facts)
 }
 
+/// Whether a file says something about the task, rather than being data.
+pub(crate) fn is_about_the_task(name: &str) -> bool {
+    FILE_NAMES.contains(&name) || DESCRIPTIONS.contains(&name)
+}
+
+/// The task file in `folder`, or where it would be.
+pub fn place_in(folder: &Utf8Path) -> Utf8PathBuf {
+    let there = FILE_NAMES.iter().map(|name| folder.join(name)).find(|it| it.exists());
+    there.unwrap_or_else(|| folder.join("task.yaml"))
+}
+
+/// What lies beside `path` under the most similar name.
+fn nearest_beside(path: &Utf8Path) -> Option<Utf8PathBuf> {
+    let (folder, name) = (path.parent()?, path.file_name()?);
+    let mut names: Vec<String> = folder
+        .read_dir_utf8()
+        .ok()?
+        .flatten()
+        .filter(|entry| entry.path().is_dir() || FILE_NAMES.contains(&entry.file_name()))
+        .map(|entry| entry.file_name().to_owned())
+        .collect();
+    names.sort();
+    nearest(name, names.iter().map(String::as_str)).map(|near| folder.join(near))
+}
+
 fn read_folder(path: &Utf8Path, options: &TaskOptions) -> Result<TaskDescription, TaskFileError> {
-    let described = DESCRIPTIONS.iter().map(|name| path.join(name)).find(|file| file.is_file());
-    let description = match (&options.goal, described) {
-        (None, None) => None,
-        (Some(goal), None) => Some(goal.clone()),
-        (None, Some(file)) => Some(fs::read_to_string(file)?),
-        (Some(goal), Some(file)) => Some(format!("{goal}\n\n{}", fs::read_to_string(file)?)),
+    let archives = unpack::archives(path)?;
+    let draft = Draft::of(path, options)?;
+    if draft.seen.is_none() && draft.data_dir == "." && !archives.is_empty() {
+        let names: Vec<&str> = archives.iter().filter_map(|it| it.file_name()).collect();
+        let archives = names.join(", ");
+        return Err(TaskFileError::Packed { path: path.to_owned(), archives });
+    }
+    let description = match (&options.goal, &draft.description) {
+        (_, Description::File(file)) => Some(fs::read_to_string(path.join(file))?),
+        (Some(_), Description::Text(text)) => Some(text.clone()),
+        // What init would write there is no more than the data says anyway.
+        (None, Description::Text(_)) => None,
     };
     let mut missing = Vec::new();
     if description.is_none() {
-        missing.push("neither a description.md nor --goal says what to predict");
+        missing.push("neither a description.md nor --goal says what to predict".to_owned());
     }
-    match (&options.metric, options.direction) {
-        (None, _) => missing.push("--metric does not say how it is judged"),
-        (Some(metric), None) if known_direction(metric).is_none() => {
-            missing.push("neither --minimize nor --maximize says which way the metric improves");
-        }
-        (Some(_), _) => {}
+    // A run costs time and money: a metric that is only a guess is not good enough.
+    match draft.metric.source {
+        MetricSource::Told if draft.direction.is_none() => missing.push(
+            "neither --minimize nor --maximize says which way the metric improves".to_owned(),
+        ),
+        MetricSource::Told => {}
+        MetricSource::Mentioned => missing.push(format!(
+            "--metric does not say how it is judged (the description names {})",
+            draft.metric.name
+        )),
+        MetricSource::Guessed => missing.push("--metric does not say how it is judged".to_owned()),
     }
     let Some(description) = description.filter(|_| missing.is_empty()) else {
         return Err(TaskFileError::Incomplete {
@@ -162,26 +230,27 @@ fn read_folder(path: &Utf8Path, options: &TaskOptions) -> Result<TaskDescription
             missing: missing.join(", and "),
         });
     };
-    let data_dir = DATA_FOLDERS.iter().map(|name| path.join(name)).find(|folder| folder.is_dir());
+    let data_dir = if draft.data_dir == "." { path.to_owned() } else { path.join(&draft.data_dir) };
     let mut facts = Map::new();
-    facts.insert("competition_id".into(), path.file_name().unwrap_or("task").into());
-    facts.insert("task_type".into(), as_value(TaskType::Tabular));
-    facts.insert("data_modality".into(), as_value(DataModality::Tabular));
+    facts.insert("competition_id".into(), draft.competition_id.into());
+    facts.insert("task_type".into(), as_value(draft.task_type));
+    facts.insert("data_modality".into(), as_value(draft.data_modality));
+    facts.insert("evaluation_metric".into(), draft.metric.name.into());
     facts.insert("description".into(), description.into());
-    facts.insert(
-        "data_dir".into(),
-        data_dir.unwrap_or_else(|| path.to_owned()).into_string().into(),
-    );
-    apply(&mut facts, options);
+    facts.insert("data_dir".into(), data_dir.into_string().into());
+    if let Some(direction) = draft.direction {
+        facts.insert("metric_direction".into(), as_value(direction));
+    }
     finish(path, facts)
 }
 
 /// Lays what the command line says over the facts, and fills in the direction of a known metric.
 fn apply(facts: &mut Map<String, Value>, options: &TaskOptions) {
     if let Some(metric) = &options.metric {
+        let metric = meant(metric).map_or_else(|| metric.clone(), str::to_owned);
         // The direction of another metric says nothing about this one.
         facts.remove("metric_direction");
-        facts.insert("evaluation_metric".into(), metric.clone().into());
+        facts.insert("evaluation_metric".into(), metric.into());
     }
     if let Some(direction) = options.direction {
         facts.insert("metric_direction".into(), as_value(direction));

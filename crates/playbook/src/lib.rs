@@ -29,7 +29,7 @@ use serde::de::DeserializeOwned;
 
 use catalogue::Catalogue;
 pub use leaks::{Leak, leaks};
-pub use shape::{Kind, Shape, ShapeError};
+pub use shape::{Certainty, Kind, Seen, Shape, ShapeError, Wanted};
 
 /// Answers every role from the catalogue.
 #[derive(Debug)]

@@ -4,7 +4,8 @@
 //! In reading order: `table` reads the beginning of a file, `notation` understands how its numbers
 //! are written, `tables` says which table is for what, `columns` what a column is good for,
 //! `places` which two are coordinates, `identifier` which one names the rows, `joins` how further
-//! tables belong, `metric` knows the metrics, and [`Shape::of`] puts it together.
+//! tables belong, `metric` knows the metrics, and [`Shape::of`] puts it together. `seen` is what can
+//! be said without a task.
 //!
 //! Everything follows from what the data shows. Names count only where they are a convention of the
 //! whole field: `train` in a file's name, `id` at the end of a column's, `target` for a target.
@@ -17,6 +18,7 @@ mod metric;
 mod notation;
 mod places;
 mod problem;
+mod seen;
 mod table;
 mod tables;
 
@@ -34,6 +36,7 @@ pub(crate) use labels::Labels;
 use labels::add_labels;
 pub(crate) use notation::Decimal;
 pub use problem::ShapeError;
+pub use seen::{Certainty, Seen, Wanted};
 use table::{Column, Table, number};
 pub(crate) use table::{Encoding, Margin};
 use tables::{Tables, targets};
@@ -243,6 +246,21 @@ impl Shape {
         shape.group = group(&shape, &train, &test);
         shape.time = shape.dates.iter().find(|name| is_later(name, &train, &test)).cloned();
         Ok(shape)
+    }
+
+    /// What is predicted.
+    pub fn targets(&self) -> &[String] {
+        &self.targets
+    }
+
+    /// What kind of thing that is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The column that names the rows of a submission.
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_deref()
     }
 
     /// All columns that are used.

@@ -8,6 +8,7 @@ use mle_star_forwarder::{Forwarder, Upstream};
 
 use super::over::{Expected, Over};
 use super::{ClaudeError, Credentials};
+use crate::dotenv;
 
 /// What is there in any case.
 const COMMON: [&str; 4] = ["PATH", "LANG", "LC_ALL", "TZ"];
@@ -29,7 +30,8 @@ impl Reach {
     pub(crate) async fn with(credentials: Credentials) -> Result<Self, ClaudeError> {
         match credentials.variable {
             "ANTHROPIC_API_KEY" | "ANTHROPIC_AUTH_TOKEN" if !uses_another_service() => {
-                let upstream = Upstream::from_variables(|name| std::env::var(name).ok())?;
+                let upstream =
+                    Upstream::from_variables(|name| dotenv::variable(name)?.into_string().ok())?;
                 Ok(Self::Forwarded(Forwarder::start(upstream).await?))
             }
             _ => Ok(Self::Direct),
@@ -48,10 +50,9 @@ impl Reach {
     pub(super) fn environment(&self) -> Environment {
         let is_common = |name: &OsStr| COMMON.map(OsStr::new).contains(&name);
         match self {
-            Self::Direct => Environment::default().inherit(|name| is_common(name) || leads(name)),
+            Self::Direct => inherited(|name| is_common(name) || leads_to_a_model(name)),
             Self::Forwarded(forwarder) => here(
-                Environment::default()
-                    .inherit(|name| is_common(name) || (leads(name) && !is_secret(name)))
+                inherited(|name| is_common(name) || (leads_to_a_model(name) && !is_secret(name)))
                     .with("ANTHROPIC_API_KEY", forwarder.token())
                     .with("ANTHROPIC_BASE_URL", forwarder.url()),
             ),
@@ -63,10 +64,17 @@ impl Reach {
     }
 }
 
+/// The variables of ours that pass, and those of `.env`.
+fn inherited(passes: impl Fn(&OsStr) -> bool) -> Environment {
+    let read = dotenv::added().filter(|(name, _)| passes(name.as_ref()));
+    let environment = Environment::default().inherit(&passes);
+    read.fold(environment, |environment, (name, value)| environment.with(name, value))
+}
+
 /// No proxy stands between the program and a server of ours.
 fn here(environment: Environment) -> Environment {
     ["NO_PROXY", "no_proxy"].into_iter().fold(environment, |environment, name| {
-        let mut hosts: OsString = std::env::var_os(name).unwrap_or_default();
+        let mut hosts: OsString = dotenv::variable(name).unwrap_or_default();
         if !hosts.is_empty() {
             hosts.push(",");
         }
@@ -76,7 +84,7 @@ fn here(environment: Environment) -> Environment {
 }
 
 fn uses_another_service() -> bool {
-    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_set = |name: &str| dotenv::variable(name).is_some_and(|value| !value.is_empty());
     is_set("CLAUDE_CODE_USE_BEDROCK") || is_set("CLAUDE_CODE_USE_VERTEX")
 }
 
@@ -88,7 +96,7 @@ fn is_secret(name: &OsStr) -> bool {
 }
 
 /// Whether a variable says how the model is reached.
-fn leads(name: &OsStr) -> bool {
+pub(crate) fn leads_to_a_model(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
     let prefixes = ["ANTHROPIC_", "AWS_", "GOOGLE_", "VERTEX_REGION_"];
     let names = [
@@ -119,7 +127,7 @@ mod tests {
 
     #[test]
     fn variables_that_do_not_lead_to_the_model_stay_here() {
-        let leads = |name: &str| super::leads(OsStr::new(name));
+        let leads = |name: &str| super::leads_to_a_model(OsStr::new(name));
         for name in ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "https_proxy", "AWS_REGION"] {
             assert!(leads(name), "{name}");
         }

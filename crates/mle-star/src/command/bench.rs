@@ -8,7 +8,7 @@ use mle_star::bench::{Collection, Graded, Progress, Trial, table};
 use mle_star::pipeline::{Resume, complete};
 use mle_star::task_file::{TaskOptions, read_task};
 use mle_star::{Agents, FinalResult, Pipeline};
-use mle_star_search::models::ConfigLayer;
+use mle_star_search::models::{ConfigLayer, nearest};
 
 use super::watch::say;
 use crate::failure::{Failure, INTERRUPTED};
@@ -77,7 +77,12 @@ async fn bench(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut tasks = collection.tasks().map_err(Failure::unreadable)?;
     if let Some(unknown) = arguments.task.iter().find(|name| !tasks.contains(name)) {
         let error = anyhow::anyhow!("there is no task `{unknown}` in `{}`", arguments.collection);
-        return Err(Failure::usage(error, format!("there are: {}", tasks.join(", "))));
+        let there = format!("there are: {}", tasks.join(", "));
+        let hint = match nearest(unknown, tasks.iter().map(String::as_str)) {
+            Some(nearest) => format!("did you mean `{nearest}`? {there}"),
+            None => there,
+        };
+        return Err(Failure::usage(error, hint));
     }
     tasks.retain(|name| arguments.task.is_empty() || arguments.task.contains(name));
     let out = camino::absolute_utf8(&arguments.out)?;

@@ -6,11 +6,12 @@ use anyhow::{Context, anyhow};
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, ValueEnum};
 use mle_star::agents::AgentsError;
-use mle_star::task_file::{TaskOptions, read_task};
+use mle_star::task_file::{TaskOptions, place_in, read_task};
 use mle_star::{Agents, Pipeline};
 use mle_star_search::models::{ConfigLayer, MetricDirection, Preset};
 
 use super::dry_run::dry_run;
+use super::init::unpack_data;
 use super::sandbox::SandboxArguments;
 use super::watch::{Output, watch};
 use crate::failure::Failure;
@@ -20,7 +21,7 @@ use crate::failure::Failure;
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
-    /// A task.yaml, or a folder with one
+    /// A task.yaml, a folder with one, or a folder with data that --goal and --metric explain
     task: Utf8PathBuf,
 
     /// Who answers: claude, playbook, scripted:<file> or replay:<run>
@@ -63,8 +64,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TEXT")]
     goal: Option<String>,
 
-    /// The metric, for a folder without a task.yaml
-    #[arg(long, value_name = "NAME")]
+    /// The metric, for a folder without a task.yaml whose description does not name it
+    #[arg(long, value_name = "NAME", visible_alias = "eval")]
     metric: Option<String>,
 
     /// The metric is to be minimized
@@ -106,7 +107,13 @@ Settings, with their defaults:
   strict_paper_selection false     early_submission true         prompts_dir none
   log_level INFO                   log_file none                 seed 0
   phase_time_budget {phase1: 0.1, phase2: 0.65, phase3: 0.15, finalization: 0.1}
-Each can also be given as an environment variable, such as MLE_STAR_MODEL.
+Each can also be given as an environment variable, such as MLE_STAR_MODEL. Such variables, and keys
+such as ANTHROPIC_API_KEY, are also read from a file `.env` in the current folder, with lines such
+as NAME=value; the environment takes precedence.
+
+A folder without a task.yaml may have its data in `input`, `data`, `prepared/public` or itself, and
+a description.md that says what to predict and how it is judged. Zip files are unpacked into
+`input`. `mle-star init` writes a task.yaml for such a folder.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 ended early by a limit or by `mle-star stop
 --finalize` (there is a result), 130 interrupted, 143 terminated (the run can be resumed)";
@@ -145,6 +152,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         (false, false) => None,
     };
     let options = TaskOptions { goal: arguments.goal, metric: arguments.metric, direction };
+    if arguments.task.is_dir() && !place_in(&arguments.task).exists() {
+        unpack_data(&arguments.task)?;
+    }
     let task = read_task(&arguments.task, &options)?;
     let references = arguments.reference.iter().map(fs_err::read_to_string);
 

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Command};
 use clap_complete::Shell;
+use mle_star_search::models::nearest;
 
 use crate::failure::Failure;
 
@@ -38,7 +39,11 @@ pub(crate) fn man(arguments: &Man, mut program: Command) -> Result<ExitCode, Fai
     let page = match &arguments.command {
         None => program,
         Some(name) => program.find_subcommand(name).cloned().ok_or_else(|| {
-            let hint = "`mle-star --help` lists the commands";
+            let names = program.get_subcommands().map(Command::get_name);
+            let hint = match nearest(name, names) {
+                Some(nearest) => format!("did you mean `{nearest}`?"),
+                None => "`mle-star --help` lists the commands".to_owned(),
+            };
             Failure::usage(anyhow::anyhow!("there is no command `{name}`"), hint)
         })?,
     };

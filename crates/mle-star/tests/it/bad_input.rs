@@ -90,7 +90,7 @@ fn a_task_that_is_not_there() {
     let shop = Shop::new();
     assert_snapshot!(refusal(&shop, shop.command().args(["run", "shopp"])), @"
     error: there is no task at `[FOLDER]/shopp`
-    hint: name a task.yaml, or a folder with one
+    hint: did you mean `[FOLDER]/shop`?
     exit code: 2
     ");
 }
@@ -103,17 +103,17 @@ fn a_folder_that_does_not_say_what_to_do() {
         |arguments: &[&str]| refusal(&shop, shop.command().args(["run", "bare"]).args(arguments));
     assert_snapshot!(bare(&[]), @r#"
     error: `[FOLDER]/bare` has no task.yaml, and neither a description.md nor --goal says what to predict, and --metric does not say how it is judged
-    hint: write a task.yaml, or add what is missing, such as --goal "…" --metric rmse
+    hint: `mle-star init` writes a task.yaml; or add what is missing, such as --goal "…" --metric rmse
     exit code: 2
     "#);
     assert_snapshot!(bare(&["--metric", "rmse"]), @r#"
     error: `[FOLDER]/bare` has no task.yaml, and neither a description.md nor --goal says what to predict
-    hint: write a task.yaml, or add what is missing, such as --goal "…" --metric rmse
+    hint: `mle-star init` writes a task.yaml; or add what is missing, such as --goal "…" --metric rmse
     exit code: 2
     "#);
     assert_snapshot!(bare(&["--goal", "Predict y.", "--metric", "profit"]), @r#"
     error: `[FOLDER]/bare` has no task.yaml, and neither --minimize nor --maximize says which way the metric improves
-    hint: write a task.yaml, or add what is missing, such as --goal "…" --metric rmse
+    hint: `mle-star init` writes a task.yaml; or add what is missing, such as --goal "…" --metric rmse
     exit code: 2
     "#);
 }

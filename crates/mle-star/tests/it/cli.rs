@@ -63,6 +63,7 @@ fn help_says_what_there_is() {
     Usage: mle-star <COMMAND>
 
     Commands:
+      init         Write a task.yaml for a folder, from what its data and its description show
       run          Solve a task: search for models, write and merge candidates, refine what matters,
                    ensemble, and write the submission
       resume       Go on with a run after a crash, a kill or an interrupt: nothing that was finished is
@@ -96,7 +97,7 @@ fn help_says_what_there_is() {
     Usage: mle-star run [OPTIONS] <TASK>
 
     Arguments:
-      <TASK>  A task.yaml, or a folder with one
+      <TASK>  A task.yaml, a folder with one, or a folder with data that --goal and --metric explain
 
     Options:
           --agents <AGENTS>         Who answers: claude, playbook, scripted:<file> or replay:<run>
@@ -118,7 +119,8 @@ fn help_says_what_there_is() {
           --require-sandbox <TIER>  Refuse to run scripts that are held less tightly than this [possible
                                     values: strong, fallback]
           --goal <TEXT>             What to predict, for a folder without a task.yaml
-          --metric <NAME>           The metric, for a folder without a task.yaml
+          --metric <NAME>           The metric, for a folder without a task.yaml whose description does
+                                    not name it [alias: --eval]
           --minimize                The metric is to be minimized
           --maximize                The metric is to be maximized
           --reference <FILE>        A text file with a discussion that the solution must not be a copy
@@ -150,7 +152,13 @@ fn help_says_what_there_is() {
       strict_paper_selection false     early_submission true         prompts_dir none
       log_level INFO                   log_file none                 seed 0
       phase_time_budget {phase1: 0.1, phase2: 0.65, phase3: 0.15, finalization: 0.1}
-    Each can also be given as an environment variable, such as MLE_STAR_MODEL.
+    Each can also be given as an environment variable, such as MLE_STAR_MODEL. Such variables, and keys
+    such as ANTHROPIC_API_KEY, are also read from a file `.env` in the current folder, with lines such
+    as NAME=value; the environment takes precedence.
+
+    A folder without a task.yaml may have its data in `input`, `data`, `prepared/public` or itself, and
+    a description.md that says what to predict and how it is judged. Zip files are unpacked into
+    `input`. `mle-star init` writes a task.yaml for such a folder.
 
     Exit codes: 0 done, 1 failed, 2 wrong usage, 3 ended early by a limit or by `mle-star stop
     --finalize` (there is a result), 130 interrupted, 143 terminated (the run can be resumed)

@@ -20,6 +20,7 @@ mod python;
 mod requirements;
 mod seeing;
 mod shop;
+mod starting;
 mod taking;
 mod web;
 mod whole_run;
