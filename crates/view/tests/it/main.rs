@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::wildcard_enum_match_arm, reason = "tests")]
 
 mod fixture;
+mod live;
 mod log;
 mod overview;
 mod report;
