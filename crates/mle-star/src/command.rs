@@ -19,6 +19,7 @@ pub(crate) mod ui;
 mod dry_run;
 mod logging;
 mod sandbox;
+mod terminal;
 mod watch;
 
 use std::io::{ErrorKind, Write};

@@ -10,7 +10,7 @@ use mle_star::task_file::{TaskOptions, read_task};
 use mle_star::{Agents, FinalResult, Pipeline};
 use mle_star_search::models::{ConfigLayer, nearest};
 
-use super::watch::say;
+use super::terminal::say;
 use crate::failure::{Failure, INTERRUPTED};
 
 /// Run every task of a collection, grade the submissions, and print a table

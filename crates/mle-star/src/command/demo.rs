@@ -8,7 +8,7 @@ use mle_star::{Agents, Pipeline, demo};
 use mle_star_search::models::ConfigLayer;
 
 use super::sandbox::SandboxArguments;
-use super::watch::{Output, watch};
+use super::watch::{Ending, Output, watch};
 use crate::failure::Failure;
 
 /// See the whole pipeline work in a few minutes, on a task that comes with scikit-learn, with the
@@ -59,5 +59,5 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             .open()
             .await
     };
-    watch(&arguments.output, open)
+    watch(&arguments.output, Ending::WhatToTryNext, open)
 }

@@ -10,7 +10,7 @@ use mle_star_search::OnChange;
 use mle_star_search::models::ConfigLayer;
 
 use super::sandbox::SandboxArguments;
-use super::watch::{Output, watch};
+use super::watch::{Ending, Output, watch};
 use crate::failure::Failure;
 
 /// Go on with a run after a crash, a kill or an interrupt: nothing that was finished is done again
@@ -60,5 +60,5 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         sandbox: arguments.sandbox.wish(),
         supervisor: None,
     };
-    watch(&arguments.output, resume.open())
+    watch(&arguments.output, Ending::Outcome, resume.open())
 }

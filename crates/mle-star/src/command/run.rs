@@ -13,7 +13,7 @@ use mle_star_search::models::{ConfigLayer, MetricDirection, Preset};
 use super::dry_run::dry_run;
 use super::init::unpack_data;
 use super::sandbox::SandboxArguments;
-use super::watch::{Output, watch};
+use super::watch::{Ending, Output, watch};
 use crate::failure::Failure;
 
 /// Solve a task: search for models, write and merge candidates, refine what matters, ensemble, and
@@ -170,7 +170,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if arguments.dry_run {
         return dry_run(pipeline, &arguments.out);
     }
-    watch(&arguments.output, pipeline.open())
+    watch(&arguments.output, Ending::Outcome, pipeline.open())
 }
 
 fn read_settings(path: &Utf8Path) -> Result<ConfigLayer, Failure> {

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use jiff::Timestamp;
 use mle_star::pipeline::complete;
 use mle_star::{FinalResult, Progress, RunError};
 use mle_star_search::Run;
@@ -16,12 +17,13 @@ use mle_star_search::models::LogLevel;
 use mle_star_search::rundir::RunDir;
 use mle_star_search::step::Request;
 use mle_star_view::log::is_logged;
-use mle_star_view::{Detail, plain};
+use mle_star_view::{Detail, Overview, Style, folded, live, plain, preparing, shell_word};
 use mle_star_web::{Patience, Server, Source};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
+use super::terminal::{Live, say};
 use crate::failure::{CUT_SHORT, Failure, INTERRUPTED, TERMINATED};
 
 /// How a run is shown.
@@ -49,16 +51,33 @@ impl Output {
     pub(crate) fn progress(&self) -> Progress {
         if self.quiet { Progress::default() } else { Progress::new(|line| say(&plain(line))) }
     }
+
+    /// The live part of the terminal, where one is wanted and can be had.
+    fn live(&self) -> Result<Option<Live>, Failure> {
+        // Records on standard output are for programs, or for reading one by one.
+        if self.quiet || self.json { Ok(None) } else { Ok(Live::begin()?) }
+    }
+}
+
+/// What is said after a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Its outcome.
+    Outcome,
+    /// Its outcome, and what a newcomer may want to do with it.
+    WhatToTryNext,
 }
 
 /// Runs what `open` gives to its end, showing what happens on standard error.
 pub(crate) fn watch(
     output: &Output,
+    ending: Ending,
     open: impl Future<Output = Result<Run, RunError>>,
 ) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut signals = Signals::new()?;
+        let mut live = output.live()?;
         // Opening may take minutes, and what it started must not outlive us.
         let run = tokio::select! {
             biased;
@@ -67,6 +86,7 @@ pub(crate) fn watch(
                 return Ok(ExitCode::from(code));
             }
             run = open => run?,
+            never = show_preparing(&mut live) => match never {},
         };
         let root = run.dir().root().to_owned();
         if !output.quiet {
@@ -76,15 +96,15 @@ pub(crate) fn watch(
             say(&format!("warning: no log: {}", plain(&error.to_string())));
         }
         let _page = output.ui.then(|| serve(&run));
-        let shown = &Shown::new(output, run.header().config.log_level);
-        show_beginning(shown, &run)?;
+        let mut shown = Shown::new(output, live, &run);
+        show_beginning(&mut shown)?;
         let mut records = run.subscribe();
         let mut work = pin!(complete(&run));
         let ended = tokio::select! {
             biased;
             code = signals.next(run.dir()) => Err(code),
             result = &mut work => Ok(result),
-            never = show(shown, &mut records) => match never {},
+            never = show(&mut shown, &mut records) => match never {},
         };
         let ended = match ended {
             Ok(result) => Ok(result),
@@ -96,24 +116,28 @@ pub(crate) fn watch(
                     _ = signals.next(run.dir()) => Err(code),
                     result = &mut work => Ok(result),
                     () = landing(&run) => Err(code),
-                    never = show(shown, &mut records) => match never {},
+                    never = show(&mut shown, &mut records) => match never {},
                 }
             }
         };
         while let Ok(record) = records.try_recv() {
-            show_record(shown, &record);
+            show_record(&mut shown, &record);
         }
+        drop(shown);
         let result = match ended {
             Ok(result) => result?,
             Err(code) => {
                 mle_star::look::report_the_end(run.dir());
-                let root = mle_star_view::shell_word(root.as_str());
+                let root = shell_word(root.as_str());
                 say(&format!("interrupted; go on with: mle-star resume {root}"));
                 return Ok(ExitCode::from(code));
             }
         };
         if !output.json {
             conclude(&run, &result);
+        }
+        if ending == Ending::WhatToTryNext && !output.json && !output.quiet {
+            say(&what_to_try_next(run.dir()));
         }
         Ok(match result.phase_status.cut_short {
             Some(_) => ExitCode::from(CUT_SHORT),
@@ -189,41 +213,107 @@ impl Signals {
     }
 }
 
-/// How the lines of a run are shown.
+/// How a run is shown.
 struct Shown<'a> {
     output: &'a Output,
+    dir: &'a RunDir,
     /// What is less than this is not worth a line.
     least: LogLevel,
     /// Whether a person watches. A file wants to know when each line was written.
     is_watched: bool,
+    /// What stands below the lines, and the run as it is shown there.
+    live: Option<Live>,
+    overview: Overview,
 }
 
 impl<'a> Shown<'a> {
-    fn new(output: &'a Output, least: LogLevel) -> Self {
-        Self { output, least, is_watched: std::io::stderr().is_terminal() }
+    fn new(output: &'a Output, live: Option<Live>, run: &'a Run) -> Self {
+        Self {
+            output,
+            dir: run.dir(),
+            least: run.header().config.log_level,
+            is_watched: std::io::stderr().is_terminal(),
+            live,
+            overview: Overview::default(),
+        }
     }
-}
 
-/// Shows what is on record before the run goes on: as JSON all of it, else what the run is about.
-fn show_beginning(shown: &Shown<'_>, run: &Run) -> Result<(), RunError> {
-    let records = mle_star::look::read(run.dir())?;
-    let count = if shown.output.json { records.len() } else { 1 };
-    records.iter().take(count).for_each(|record| show_record(shown, record));
-    Ok(())
-}
+    fn note(&mut self, record: &Record) {
+        if let Some(live) = &mut self.live {
+            self.overview.apply(record);
+            live.changed();
+        }
+    }
 
-/// Shows records as they come, for ever.
-async fn show(shown: &Shown<'_>, records: &mut Receiver<Record>) -> Infallible {
-    loop {
-        match records.recv().await {
-            Ok(record) => show_record(shown, &record),
-            Err(RecvError::Lagged(count)) => say(&format!("({count} records not shown)")),
-            Err(RecvError::Closed) => std::future::pending().await,
+    /// Ends when the live part is to be drawn, which is never where there is none.
+    async fn due(&mut self) {
+        match &mut self.live {
+            Some(live) => live.due().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn draw(&mut self) {
+        if let Some(terminal) = &mut self.live {
+            let window = terminal.window();
+            terminal.draw(live(&self.overview, Timestamp::now(), window));
         }
     }
 }
 
-fn show_record(shown: &Shown<'_>, record: &Record) {
+/// Shows for how long a run has been made ready, for ever.
+async fn show_preparing(live: &mut Option<Live>) -> Infallible {
+    let Some(live) = live else { return std::future::pending().await };
+    let began = tokio::time::Instant::now();
+    loop {
+        live.due().await;
+        let window = live.window();
+        live.draw(preparing(began.elapsed().as_secs_f64(), window));
+    }
+}
+
+/// Shows what is on record before the run goes on: as JSON all of it, else what the run is about.
+fn show_beginning(shown: &mut Shown<'_>) -> Result<(), RunError> {
+    let records = mle_star::look::read(shown.dir)?;
+    let count = if shown.output.json { records.len() } else { 1 };
+    records.iter().take(count).for_each(|record| show_line(shown, record));
+    records.iter().for_each(|record| shown.note(record));
+    Ok(())
+}
+
+/// Shows records as they come, for ever.
+async fn show(shown: &mut Shown<'_>, records: &mut Receiver<Record>) -> Infallible {
+    loop {
+        tokio::select! {
+            received = records.recv() => match received {
+                Ok(record) => show_record(shown, &record),
+                Err(RecvError::Lagged(count)) => catch_up(shown, records, count),
+                Err(RecvError::Closed) => std::future::pending().await,
+            },
+            () = shown.due() => shown.draw(),
+        }
+    }
+}
+
+/// Goes on after `count` records were missed, which are still on disk.
+fn catch_up(shown: &mut Shown<'_>, records: &mut Receiver<Record>, count: u64) {
+    say(&format!("({count} records not shown)"));
+    while let Ok(record) = records.try_recv() {
+        show_line(shown, &record);
+    }
+    if shown.live.is_some()
+        && let Ok(records) = mle_star::look::read(shown.dir)
+    {
+        shown.overview = Overview::of(&records);
+    }
+}
+
+fn show_record(shown: &mut Shown<'_>, record: &Record) {
+    show_line(shown, record);
+    shown.note(record);
+}
+
+fn show_line(shown: &Shown<'_>, record: &Record) {
     let output = shown.output;
     if output.json {
         if let Ok(text) = serde_json::to_string(record) {
@@ -237,11 +327,24 @@ fn show_record(shown: &Shown<'_>, record: &Record) {
     if output.quiet || !is_logged(level, shown.least) {
         return;
     }
-    if let Some(line) = mle_star_view::line(record, detail(output)) {
-        match shown.is_watched {
-            true => say(&line),
-            false => say(&format!("{:.0} {} mle_star: {line}", record.at(), name(level))),
+    let Some(line) = mle_star_view::line(record, detail(output)) else { return };
+    match (&shown.live, shown.is_watched) {
+        (Some(live), _) => {
+            let window = live.window();
+            say(&window.colour.paint(style(level, &line), &folded(&line, window.columns)));
         }
+        (None, true) => say(&line),
+        (None, false) => say(&format!("{:.0} {} mle_star: {line}", record.at(), name(level))),
+    }
+}
+
+/// How a line stands out from others.
+fn style(level: LogLevel, line: &str) -> Style {
+    match level {
+        LogLevel::Error => Style::Bad,
+        LogLevel::Warning => Style::Warning,
+        LogLevel::Info | LogLevel::Debug if line.starts_with("===") => Style::Strong,
+        LogLevel::Info | LogLevel::Debug => Style::Plain,
     }
 }
 
@@ -279,13 +382,26 @@ fn conclude(run: &Run, result: &FinalResult) {
     writeln!(anstream::stdout(), "{}", lines.join("\n")).ok();
 }
 
+/// What a newcomer may want to do after a first run.
+fn what_to_try_next(dir: &RunDir) -> String {
+    let run = shell_word(dir.root().as_str());
+    format!(
+        "\nWhat to try next:
+  mle-star show {run}
+      what happened, step by step
+  mle-star ui {run}
+      the same as a page, with every script, prompt and reply
+  {}
+      the report, one file to read or pass on
+  mle-star run <folder> --agents playbook
+      the same on data of yours",
+        dir.report("html")
+    )
+}
+
 /// The best score after each phase.
 fn phases(result: &FinalResult) -> String {
     let scores = result.phase_scores().into_iter();
     let known = scores.filter_map(|(name, score)| Some(format!("{name} {}", score?)));
     known.collect::<Vec<_>>().join(", ")
-}
-
-pub(super) fn say(line: &str) {
-    writeln!(anstream::stderr(), "{line}").ok(); // standard error may be closed
 }

@@ -3,6 +3,7 @@
 
 mod fixture;
 mod forecast;
+mod live;
 mod log;
 mod overview;
 mod report;
