@@ -184,7 +184,7 @@ impl Clock for Hands {
 
 /// What this process takes.
 fn sample(calls: u64, journal: &Utf8Path) -> Sample {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let statm = fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages: u64 = statm.split(' ').nth(1).and_then(|it| it.parse().ok()).unwrap_or_default();
     let files = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
     Sample {

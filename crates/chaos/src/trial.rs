@@ -231,7 +231,7 @@ fn wait_for_a_moment(
 fn watch_submission(place: &Place, is_over: &AtomicBool, torn: &Mutex<Vec<String>>) {
     while !is_over.load(Ordering::Relaxed) {
         if let Some(run) = place.run()
-            && let Ok(text) = std::fs::read_to_string(run.join("final/submission.csv"))
+            && let Ok(text) = fs::read_to_string(run.join("final/submission.csv"))
             && !is_whole_submission(&text)
             && let Ok(mut torn) = torn.lock()
             && torn.is_empty()

@@ -198,7 +198,7 @@ impl Local {
         let mut starts = 1;
         let report = loop {
             match self.supervise(job, &records).await? {
-                Said::Report(report) => break report,
+                Said::Report(report) => break *report,
                 Said::Killed(_) if starts < STARTS => starts += 1,
                 Said::Killed(detail) | Said::Nothing(detail) => {
                     // On a full disk nobody can write down what is wrong.
@@ -223,7 +223,7 @@ impl Local {
         let status = timeout(job.time_limit + MARGIN, supervised.child.wait()).await;
         if let Some(report) = records.report()? {
             supervised.is_done = true;
-            return Ok(Said::Report(report));
+            return Ok(Said::Report(Box::new(report)));
         }
         Ok(match status {
             Err(_) => {
@@ -297,7 +297,7 @@ impl Local {
 /// What a supervisor said in the end.
 #[expect(clippy::large_enum_variant, reason = "there is one, and the large variant is the usual")]
 enum Said {
-    Report(Report),
+    Report(Box<Report>),
     /// Nothing: somebody killed it.
     Killed(String),
     /// Nothing, for this reason.

@@ -134,13 +134,10 @@ impl Error {
 /// Whether the disk is to blame: then no other path would fare better.
 fn is_about_the_disk(error: &ExecError) -> bool {
     use std::io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
-    match error {
-        ExecError::NoRoom { .. } => true,
-        ExecError::Io(error) => {
-            matches!(error.kind(), QuotaExceeded | ReadOnlyFilesystem | StorageFull)
-        }
-        _ => false,
+    if let ExecError::Io(error) = error {
+        return matches!(error.kind(), QuotaExceeded | ReadOnlyFilesystem | StorageFull);
     }
+    matches!(error, ExecError::NoRoom { .. })
 }
 
 fn not_done(key: &StepKey, lack: &Lack) -> String {

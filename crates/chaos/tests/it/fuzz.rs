@@ -3,6 +3,7 @@
 //! Short here; `PROPTEST_CASES=100000 cargo nextest run -p mle-star-chaos fuzz` for as long as you
 //! like.
 
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
@@ -260,7 +261,7 @@ fn yaml_that_multiplies_is_refused() {
     for level in 1..12 {
         let before = format!("*a{}", level - 1);
         let line = vec![before; 10].join(", ");
-        text.push_str(&format!("a{level}: &a{level} [{line}]\n"));
+        writeln!(text, "a{level}: &a{level} [{line}]").unwrap();
     }
     fs::write(&path, text).unwrap();
     let began = Instant::now();

@@ -1,6 +1,10 @@
 //! Samples of what the long modes of `chaos` do by the hundred, and what needs no program at all.
 
-#![expect(clippy::unwrap_used, reason = "clippy sees only functions marked `#[test]` as tests")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "clippy sees only functions marked `#[test]` as tests"
+)]
 
 mod clock;
 mod fuzz;
