@@ -295,7 +295,6 @@ impl Local {
 }
 
 /// What a supervisor said in the end.
-#[expect(clippy::large_enum_variant, reason = "there is one, and the large variant is the usual")]
 enum Said {
     Report(Box<Report>),
     /// Nothing: somebody killed it.

@@ -12,7 +12,7 @@ use mle_star_exec::limits::size;
 use mle_star_search::models::MetricDirection;
 use mle_star_search::rundir::write_whole;
 
-use super::watch::say;
+use super::terminal::say;
 use crate::failure::Failure;
 
 /// Write a task.yaml for a folder, from what its data and its description show
