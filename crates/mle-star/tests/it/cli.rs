@@ -70,7 +70,6 @@ fn help_says_what_there_is() {
                    done again
       list         List the runs, the newest last
       show         Look into a run: where it is, what happened, or what one step gave
-      ui           Look at runs in a browser, live or long finished; the page is served until ctrl-C
       diff         Show what one solution of a run changed in another
       report       Write the report of a run, at any moment: what was tried, what helped, what it cost
       export       Take the best solution out of a run: the script, its requirements, a notebook, the

@@ -218,6 +218,7 @@ fn stop_finalize_ends_a_run_with_a_submission() {
     validation score: 0.51
     submission: [FOLDER]/runs/[RUN]/final/submission.csv
     result: [FOLDER]/runs/[RUN]/result.json
+    report: [FOLDER]/runs/[RUN]/report.html
     ");
 
     let result = result(&run);
@@ -255,7 +256,7 @@ fn a_run_that_is_over_cannot_be_stopped() {
     assert_eq!(said(&shop, shop.command().args(["stop", run.as_str(), "--finalize"])), stop);
     assert_snapshot!(said(&shop, shop.command().args(["stop", "shop"])), @"
     error: there is no run at `shop`
-    hint: `mle-star list` shows the runs
+    hint: did you mean `runs/[RUN]`? `mle-star list` shows the runs
     exit code: 2
     ");
 }
@@ -319,6 +320,7 @@ fn a_run_whose_budget_is_spent_ends_with_what_it_has() {
     validation score: 0.61
     submission: [FOLDER]/runs/[RUN]/final/submission.csv
     result: [FOLDER]/runs/[RUN]/result.json
+    report: [FOLDER]/runs/[RUN]/report.html
     exit code: 3
     ");
     let run = shop.only_run();
@@ -330,6 +332,7 @@ fn a_run_whose_budget_is_spent_ends_with_what_it_has() {
     validation score: 0.613
     submission: [FOLDER]/runs/[RUN]/final/submission.csv
     result: [FOLDER]/runs/[RUN]/result.json
+    report: [FOLDER]/runs/[RUN]/report.html
     exit code: 0
     ");
     assert_eq!(result(&run).phase_status.cut_short, None);

@@ -169,7 +169,7 @@ async fn no_model_is_fitted_twice_on_the_same_table() {
     // The script of the run, by itself, in a folder that it shares with nobody but itself.
     let script = &result.final_solution.content;
     let shared = shop.path().join("shared");
-    std::fs::create_dir(&shared).unwrap();
+    fs_err::create_dir(&shared).unwrap();
     std::os::unix::fs::symlink("houses", shop.path().join("input")).unwrap();
     let score = |script: &str| {
         shop.write("solution.py", script);
@@ -195,7 +195,7 @@ async fn no_model_is_fitted_twice_on_the_same_table() {
     assert_eq!(kept(), fits, "nothing was fitted again");
 
     let damaged = &fits[0].0;
-    std::fs::write(shared.join(damaged), "not an archive").unwrap();
+    fs_err::write(shared.join(damaged), "not an archive").unwrap();
     assert_eq!(score(script), first);
     let mended = kept();
     assert_ne!(mended[0], fits[0]);
