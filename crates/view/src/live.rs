@@ -226,14 +226,15 @@ fn sums(overview: &Overview, elapsed: f64, window: Window) -> Vec<String> {
             let spent = dollars(budget.spent_usd);
             pieces.push((Style::Plain, format!("{spent} of {}", dollars(most))));
         }
-        (Some(_), None) => pieces.push((Style::Plain, dollars(budget.spent_usd))),
-        (None, None) => {}
+        (Some(spent), None) if spent > 0.0 => pieces.push((Style::Plain, dollars(spent))),
+        // The playbook costs nothing.
+        (_, None) => {}
     }
     if let Some(guess) = Forecast::of(overview, elapsed) {
         let left = whole_seconds(guess.seconds_left);
         pieces.push((Style::Plain, format!("{:.0} % done", 100.0 * guess.done)));
         pieces.push((Style::Plain, format!("about {left} left")));
-        if let Some(cost) = guess.cost_usd {
+        if let Some(cost) = guess.cost_usd.filter(|it| *it > 0.0) {
             pieces.push((Style::Plain, format!("{} in all", dollars(cost))));
         }
     }

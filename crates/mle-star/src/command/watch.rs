@@ -405,3 +405,24 @@ fn phases(result: &FinalResult) -> String {
     let known = scores.filter_map(|(name, score)| Some(format!("{name} {}", score?)));
     known.collect::<Vec<_>>().join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_newcomer_is_told_commands_that_can_be_pasted() {
+        let told = what_to_try_next(&RunDir::at("/home/me/my runs/demo-1"));
+        insta::assert_snapshot!(told.trim_start(), @"
+        What to try next:
+          mle-star show '/home/me/my runs/demo-1'
+              what happened, step by step
+          mle-star ui '/home/me/my runs/demo-1'
+              the same as a page, with every script, prompt and reply
+          /home/me/my runs/demo-1/report.html
+              the report, one file to read or pass on
+          mle-star run <folder> --agents playbook
+              the same on data of yours
+        ");
+    }
+}

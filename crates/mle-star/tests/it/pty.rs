@@ -64,9 +64,10 @@ impl Terminal {
             let mut buffer = [0; 4096];
             // It fails when nobody has the window open any more.
             while let Ok(count @ 1..) = screen.read(&mut buffer) {
+                let new = buffer.get(..count).unwrap();
                 let mut seen = writer.lock().unwrap();
-                seen.bytes.extend_from_slice(&buffer[..count]);
-                seen.parser.process(&buffer[..count]);
+                seen.bytes.extend_from_slice(new);
+                seen.parser.process(new);
             }
         });
         Self { child, keyboard, seen }
