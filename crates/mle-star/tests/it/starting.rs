@@ -452,3 +452,30 @@ fn what_is_seen_agrees_with_what_the_playbook_refuses() {
     let (train, test) = ("train.csv".to_owned(), "test.csv".to_owned());
     assert_eq!(seen, Err(ShapeError::NoTarget { train, test }));
 }
+
+#[test]
+fn a_key_from_a_file_reaches_the_program_that_needs_it_and_nothing_else() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let shop = Shop::new();
+    let (program, asked) = (shop.path().join("claude"), shop.path().join("asked"));
+    let text = format!(
+        "#!/bin/sh\ncase \"$1\" in --version) echo '2.1.999 (Claude Code)'; exit;; esac\n\
+         echo \"$ANTHROPIC_API_KEY\" > {asked}\necho \"wrong: $ANTHROPIC_API_KEY\" >&2\nexit 1\n"
+    );
+    shop.write("claude", &text);
+    fs_err::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let env = format!("ANTHROPIC_API_KEY=sk-never-shown\nMLE_STAR_CLAUDE_PATH={program}\n");
+    shop.write(".env", &env);
+    let failed = shop.command().args(["run", "shop"]).output().unwrap();
+    let stderr = String::from_utf8(failed.stderr).unwrap();
+    assert_eq!(fs_err::read_to_string(&asked).unwrap(), "sk-never-shown\n", "{stderr}");
+    assert!(!stderr.contains("sk-never-shown"), "{stderr}");
+    for entry in shop.only_run().read_dir_utf8().unwrap().map(|it| it.unwrap()) {
+        if entry.file_type().unwrap().is_file() {
+            let bytes = fs_err::read(entry.path()).unwrap();
+            let text = String::from_utf8_lossy(&bytes);
+            assert!(!text.contains("sk-never-shown"), "{}", entry.path());
+        }
+    }
+}
