@@ -76,8 +76,11 @@ fn soup() -> impl Strategy<Value = String> {
     ]
 }
 
+/// Reads a text and gives nothing.
+type Reader = fn(&str);
+
 /// Everything that reads what an agent wrote or a script printed.
-const READERS: [(&str, fn(&str)); 14] = [
+const READERS: [(&str, Reader); 14] = [
     ("extract_code_block", |text| drop(extract_code_block(text))),
     ("try_extract_code", |text| drop(try_extract_code(text))),
     ("models", |text| {
