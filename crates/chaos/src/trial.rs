@@ -198,6 +198,11 @@ fn endure(
         };
     }
     let mut ended = life.finish(PATIENCE)?;
+    // What befell it before it had begun anything is an error without a loss.
+    if place.run().is_none() && !report.befell.is_empty() {
+        report.lives += 1;
+        ended = place.live()?.finish(PATIENCE)?;
+    }
     // A submission that vanished under our hands may stop the run; there is nothing to mend.
     let stopped = ended.code == Some(1) && peaceful.code != Some(1);
     if stopped && report.befell.contains(&Fault::DeleteWorkspaces) {
