@@ -1,7 +1,7 @@
 //! Tries to break whole runs, by seed, and says what did not hold.
 //!
-//! A [trial](trial) runs the real `mle-star` program on a task of a second or two, twice with the
-//! same [answers](answers): once in peace, and once while [faults](fault) befall it. After every
+//! A [trial] runs the real `mle-star` program on a task of a second or two, twice with the
+//! same [answers]: once in peace, and once while [faults](fault) befall it. After every
 //! fault the run is resumed. In the end [`check`] compares the two and looks for what was left
 //! behind.
 //!
