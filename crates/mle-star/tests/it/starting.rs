@@ -454,18 +454,18 @@ fn what_is_seen_agrees_with_what_the_playbook_refuses() {
 }
 
 #[test]
-fn a_key_from_a_file_reaches_the_program_that_needs_it_and_nothing_else() {
+fn a_token_from_a_file_reaches_the_program_that_needs_it_and_nothing_else() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let shop = Shop::new();
     let (program, asked) = (shop.path().join("claude"), shop.path().join("asked"));
     let text = format!(
         "#!/bin/sh\ncase \"$1\" in --version) echo '2.1.999 (Claude Code)'; exit;; esac\n\
-         echo \"$ANTHROPIC_API_KEY\" > {asked}\necho \"wrong: $ANTHROPIC_API_KEY\" >&2\nexit 1\n"
+         echo \"$CLAUDE_CODE_OAUTH_TOKEN\" > {asked}\necho \"wrong: $CLAUDE_CODE_OAUTH_TOKEN\" >&2\nexit 1\n"
     );
     shop.write("claude", &text);
     fs_err::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let env = format!("ANTHROPIC_API_KEY=sk-never-shown\nMLE_STAR_CLAUDE_PATH={program}\n");
+    let env = format!("CLAUDE_CODE_OAUTH_TOKEN=sk-never-shown\nMLE_STAR_CLAUDE_PATH={program}\n");
     shop.write(".env", &env);
     let failed = shop.command().args(["run", "shop"]).output().unwrap();
     let stderr = String::from_utf8(failed.stderr).unwrap();
