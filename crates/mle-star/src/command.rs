@@ -16,6 +16,7 @@ pub(crate) mod show;
 pub(crate) mod stop;
 pub(crate) mod ui;
 
+mod direction;
 mod dry_run;
 mod logging;
 mod sandbox;

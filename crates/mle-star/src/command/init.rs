@@ -9,9 +9,9 @@ use mle_star::draft::Draft;
 use mle_star::task_file::{TaskOptions, place_in};
 use mle_star::unpack::{Limits, unpack};
 use mle_star_exec::limits::size;
-use mle_star_search::models::MetricDirection;
 use mle_star_search::rundir::write_whole;
 
+use super::direction::DirectionArguments;
 use super::terminal::say;
 use crate::failure::Failure;
 
@@ -30,13 +30,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", visible_alias = "eval")]
     metric: Option<String>,
 
-    /// The metric is to be minimized
-    #[arg(long, conflicts_with = "maximize")]
-    minimize: bool,
-
-    /// The metric is to be maximized
-    #[arg(long)]
-    maximize: bool,
+    #[command(flatten)]
+    direction: DirectionArguments,
 
     /// Replace a task.yaml that is there
     #[arg(long)]
@@ -68,11 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         ));
     }
     unpack_data(folder)?;
-    let direction = match (arguments.minimize, arguments.maximize) {
-        (true, _) => Some(MetricDirection::Minimize),
-        (_, true) => Some(MetricDirection::Maximize),
-        (false, false) => None,
-    };
+    let direction = arguments.direction.direction();
     let (goal, metric) = (arguments.goal.clone(), arguments.metric.clone());
     let draft = Draft::of(folder, &TaskOptions { goal, metric, direction })?;
     write_whole(&file, draft.to_yaml().as_bytes())?;

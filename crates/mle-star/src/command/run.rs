@@ -8,8 +8,9 @@ use clap::{Args, ValueEnum};
 use mle_star::agents::AgentsError;
 use mle_star::task_file::{TaskOptions, place_in, read_task};
 use mle_star::{Agents, Pipeline};
-use mle_star_search::models::{ConfigLayer, MetricDirection, Preset};
+use mle_star_search::models::{ConfigLayer, Preset};
 
+use super::direction::DirectionArguments;
 use super::dry_run::dry_run;
 use super::init::unpack_data;
 use super::sandbox::SandboxArguments;
@@ -68,13 +69,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", visible_alias = "eval")]
     metric: Option<String>,
 
-    /// The metric is to be minimized
-    #[arg(long, conflicts_with = "maximize")]
-    minimize: bool,
-
-    /// The metric is to be maximized
-    #[arg(long)]
-    maximize: bool,
+    #[command(flatten)]
+    direction: DirectionArguments,
 
     /// A text file with a discussion that the solution must not be a copy of; may be repeated
     #[arg(long, value_name = "FILE")]
@@ -146,11 +142,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Some(PresetName::Paper) => Preset::Paper.layer(),
         Some(PresetName::MleBench) => Preset::MleBench.layer(),
     };
-    let direction = match (arguments.minimize, arguments.maximize) {
-        (true, _) => Some(MetricDirection::Minimize),
-        (_, true) => Some(MetricDirection::Maximize),
-        (false, false) => None,
-    };
+    let direction = arguments.direction.direction();
     let options = TaskOptions { goal: arguments.goal, metric: arguments.metric, direction };
     if arguments.task.is_dir() && !place_in(&arguments.task).exists() {
         unpack_data(&arguments.task)?;
