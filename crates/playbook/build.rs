@@ -1,4 +1,4 @@
-//! Embeds the catalogue: every Python file below `catalogue/`, found by looking at the folder.
+//! Embeds the catalogue: every piece below `catalogue/`, found by looking at the folder.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -29,7 +29,7 @@ fn find(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
         let path = entry?.path();
         if path.is_dir() {
             find(&path, files)?;
-        } else if path.extension().is_some_and(|it| it == "py") {
+        } else if path.extension().is_some_and(|it| it == "py" || it == "diff") {
             files.push(path);
         }
     }

@@ -1,5 +1,8 @@
 //! What the playbook knows: pieces of Python, one file each, with front matter that says when they
-//! fit. Files are embedded by the build script; adding one is all it takes.
+//! fit. A piece that varies another holds only the difference. Files are embedded by the build
+//! script; adding one is all it takes.
+
+mod change;
 
 use std::ops::RangeInclusive;
 
@@ -144,7 +147,8 @@ impl Piece {
     }
 
     fn read(path: &str, text: &str) -> Result<Self, String> {
-        let folders: Vec<&str> = path.trim_end_matches(".py").split('/').collect();
+        let (path, _) = path.rsplit_once('.').ok_or("the file has no ending")?;
+        let folders: Vec<&str> = path.split('/').collect();
         let (shelf, kind, slug) = match folders.as_slice() {
             ["sections", "union"] => (Shelf::Sections, Kind::Members, "union"),
             ["sections", slug] => {
@@ -191,7 +195,10 @@ impl Piece {
             rank: value("rank").unwrap_or("50").parse().map_err(|_| "`rank` is no number")?,
             cost: value("cost").unwrap_or("1").parse().map_err(|_| "`cost` is no number")?,
             from_the_start: false,
-            body: body.to_owned(),
+            body: match value("changes") {
+                Some(base) => change::apply(body, whole(base)?)?,
+                None => body.to_owned(),
+            },
         };
         piece.from_the_start = value("stage") == Some("init") || piece.rank < FIRST_RANKS;
         Ok(piece)
@@ -253,10 +260,16 @@ impl Piece {
 /// Features with a smaller rank are part of every first script.
 const FIRST_RANKS: i64 = 10;
 
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "name", "title", "why", "kinds", "metrics", "needs", "columns", "rows", "of", "rank", "cost",
-    "stage", "classes",
+    "stage", "classes", "changes",
 ];
+
+/// The body of a piece that stands by itself, such as `recipes/svm`.
+fn whole(path: &str) -> Result<&'static str, String> {
+    let file = FILES.iter().find(|(it, _)| it.strip_suffix(".py") == Some(path));
+    file.map(|(_, text)| front_matter(text).1).ok_or_else(|| format!("there is no `{path}.py`"))
+}
 
 fn normal(package: &str) -> String {
     match package.to_lowercase().replace('_', "-").as_str() {
@@ -348,6 +361,9 @@ mod tests {
         let bad_rows = format!("{front}# rows: many\n\ndef model_a():\n    pass\n");
         assert_eq!(read("recipes/a.py", &bad_rows), "`rows` is not of the form 0..1000");
         assert!(read("recipes/a.py", &format!("{front}\ndef model_a(:\n")).contains("line"));
+        let change = |base: &str| read("recipes/a.diff", &format!("{front}# changes: {base}\n"));
+        assert_eq!(change("recipes/none"), "there is no `recipes/none.py`");
+        assert_eq!(change("recipes/svm"), "it does not hold `def model_a(`");
     }
 
     #[test]
