@@ -2,7 +2,7 @@
 
 use mle_star_search::event::{Event, Output, Record};
 use mle_star_search::models::Score;
-use mle_star_view::{LaneState, Overview, Solution, State, TroubleKind};
+use mle_star_view::{Condition, LaneState, Overview, Solution, State, TroubleKind, Work};
 
 use crate::fixture::{asking, rent, until, with_events};
 
@@ -79,7 +79,13 @@ fn a_run_can_be_looked_at_after_any_record() {
     for record in &rent() {
         overview.apply(record);
         let mut stopped = overview.clone();
-        stopped.stop();
+        let at_rest = stopped.settle(Work::Rests);
+        let is_over = stopped.state() == State::Finished;
+        let expected = match is_over {
+            true => (Condition::Finished, Condition::Finished),
+            false => (Condition::Stopped, Condition::Running),
+        };
+        assert_eq!((at_rest, overview.clone().settle(Work::GoesOn)), expected);
         assert!(stopped.open_steps().is_empty());
         assert!(stopped.lanes().iter().all(|lane| lane.state != LaneState::Working));
         serde_json::to_string(&stopped.whole()).unwrap();
@@ -108,19 +114,19 @@ fn a_call_that_was_in_flight_at_a_kill_is_taken_to_have_cost_something() {
     let mut overview = Overview::of(&records);
     assert!((overview.tally.cost_usd().unwrap() - paid).abs() < 1e-9);
     let in_flight: Vec<String> = overview.open_steps().iter().map(|it| it.key.clone()).collect();
-    overview.stop();
+    overview.settle(Work::Rests);
     let costs = &overview.tally.costs;
     let calls = in_flight.iter().filter(|it| !it.ends_with("/run")).count();
     assert!(calls > 0 && costs.estimated_cost_usd > 0.15, "{in_flight:?} {costs:?}");
     assert!((costs.total_cost_usd - paid - costs.estimated_cost_usd).abs() < 1e-9);
-    overview.stop();
+    overview.settle(Work::Rests);
     assert!((overview.tally.cost_usd().unwrap() - paid - costs_of(&records)).abs() < 1e-9);
 }
 
 /// What the calls are estimated at that are in flight at the end.
 fn costs_of(records: &[Record]) -> f64 {
     let mut overview = Overview::of(records);
-    overview.stop();
+    overview.settle(Work::Rests);
     overview.tally.costs.estimated_cost_usd
 }
 
