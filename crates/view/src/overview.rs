@@ -193,11 +193,13 @@ impl Overview {
             Record::Opened { at, header } => {
                 self.began = Some(*at);
                 self.subject = Some(Box::new(Subject::of(header)));
+                self.lanes.slots = self.subject.as_deref().map(Subject::slots);
             }
             Record::Settings { config, .. } => {
                 if let Some(subject) = &mut self.subject {
                     subject.settings = config.clone();
                 }
+                self.lanes.slots = self.subject.as_deref().map(Subject::slots);
             }
             Record::Resumed { containment, .. } => {
                 if let (Some(subject), Some(new)) = (&mut self.subject, containment) {
@@ -419,6 +421,15 @@ impl Overview {
 }
 
 impl Subject {
+    /// How many scripts run side by side: one for each path, as far as there are cores and cards.
+    fn slots(&self) -> usize {
+        let cards = match self.machine.gpus.devices.len() {
+            0 => usize::MAX,
+            count => count,
+        };
+        self.settings.num_parallel_solutions.min(self.machine.cores).min(cards).max(1)
+    }
+
     fn of(header: &Header) -> Self {
         Self {
             competition_id: shortened_to(&header.task.competition_id, 200),

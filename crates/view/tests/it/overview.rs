@@ -3,6 +3,7 @@
 use mle_star_search::event::{Event, Output, Record};
 use mle_star_search::models::Score;
 use mle_star_view::{Condition, LaneState, Overview, Solution, State, TroubleKind, Work};
+use serde_json::json;
 
 use crate::fixture::{asking, rent, until, with_events};
 
@@ -105,6 +106,36 @@ fn a_script_that_runs_is_shown_with_its_limit() {
     assert_eq!((step.lane.as_str(), step.limit_seconds), ("path-0", Some(600.0)));
     let lane = overview.lanes().iter().find(|it| it.name == "path-0").unwrap();
     assert_eq!((lane.state, lane.step.as_str()), (LaneState::Working, step.key.as_str()));
+}
+
+#[test]
+fn a_script_that_waits_for_the_machine_has_not_begun_to_run() {
+    let opened = until(|record| matches!(record, Record::Opened { .. }));
+    let Some(Record::Opened { header, .. }) = opened.first() else { panic!("no beginning") };
+    let slots = header.config.num_parallel_solutions.min(header.machine.cores);
+    assert_eq!(slots, 2, "what follows is for two");
+    let at = |second: i64| opened[0].at() + jiff::SignedDuration::from_secs(second);
+    let begin = |key: &str, second| -> Record {
+        let record = json!({"record": "started", "key": key, "at": at(second), "begun": {"what": "run",
+            "lane": key, "script": "a.py", "characters": 9, "time_limit_seconds": 60.0}});
+        serde_json::from_value(record).unwrap()
+    };
+    let mut overview = Overview::of(&opened);
+    for (key, second) in [("a", 1), ("b", 2), ("c", 3), ("d", 4)] {
+        overview.apply(&begin(key, second));
+    }
+    let since = |overview: &Overview| -> Vec<(String, Option<f64>)> {
+        let steps = overview.open_steps().iter();
+        steps.map(|it| (it.key.clone(), it.runs_since_seconds)).collect()
+    };
+    let step = |key: &str, since: Option<f64>| (key.to_owned(), since);
+    assert_eq!(
+        since(&overview),
+        [step("a", Some(1.0)), step("b", Some(2.0)), step("c", None), step("d", None)]
+    );
+    let end = json!({"record": "abandoned", "key": "b", "at": at(9)});
+    overview.apply(&serde_json::from_value(end).unwrap());
+    assert_eq!(since(&overview), [step("a", Some(1.0)), step("c", Some(9.0)), step("d", None)]);
 }
 
 #[test]
