@@ -1,34 +1,27 @@
-//! What the orchestrator itself costs: `cargo bench -p mle-star`.
+//! What the orchestrator itself costs: `cargo bench -p mle-star --bench overhead`.
 //!
 //! Agents answer at once and scripts end at once, so that what is left is ours. Machines are
 //! noisy: every figure that the disk or the kernel dominates stands beside the bare operation,
 //! measured in the same run. `docs/benchmarks.md` keeps the figures and says how to read them.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints or fails")]
 
+#[expect(dead_code, reason = "the other benchmark needs more of it")]
+mod world;
+
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use camino::{Utf8Path, Utf8PathBuf};
-use futures::FutureExt;
-use futures::future::{BoxFuture, ready};
+use camino::Utf8Path;
 use jiff::Timestamp;
-use mle_star_agent::{Reply, Scripted};
-use mle_star_exec::limits::Usage;
-use mle_star_exec::machine::{GpuInfo, Machine};
-use mle_star_exec::sandbox::{Tier, Wish};
-use mle_star_exec::{Captured, Ended, ExecError, Executor, Job, Outcome, SubmissionInfo};
-use mle_star_profile::{Bounds, Manifest};
 use mle_star_search::block::validate_code_block;
-use mle_star_search::event::{FORMAT, Header, Record};
-use mle_star_search::models::{
-    CodeBlock, ConfigLayer, DataModality, MetricDirection, Score, SolutionPhase, SolutionScript,
-    TaskDescription, TaskType, parse_score,
-};
+use mle_star_search::event::Record;
+use mle_star_search::models::{CodeBlock, Score, SolutionPhase, SolutionScript, parse_score};
 use mle_star_search::reply::try_extract_code;
-use mle_star_search::rundir::RunDir;
-use mle_star_search::{Clock, OnChange, Ports, Run};
+use mle_star_search::{OnChange, Run};
 use serde_json::json;
+
+use world::{World, count, cpu_seconds, millis, reply, row, script};
 
 fn main() {
     // `cargo test --benches` only wants to know that it starts.
@@ -46,10 +39,6 @@ fn main() {
     score_parsing();
     help();
     whole_run();
-}
-
-fn row(what: &str, figure: &str) {
-    println!("| {what} | {figure} |");
 }
 
 /// Median time of `work`, over enough repetitions to fill about half a second.
@@ -144,7 +133,7 @@ fn resume_of_a_thousand_steps(runtime: &tokio::runtime::Runtime) {
     let time = median(|| {
         let dir = world.dir();
         let header = Run::read_header(&dir).unwrap();
-        let run = Run::resume(dir, header, World::ports(), OnChange::Stop).unwrap();
+        let run = Run::resume(dir, header, world.ports(), OnChange::Stop).unwrap();
         run.rehearse(mle_star_search::run(&run.ctx())).unwrap();
         runtime.block_on(mle_star_search::run(&run.ctx())).unwrap();
     });
@@ -239,156 +228,6 @@ fn peak_memory_kb(pid: u32) -> Option<usize> {
     let status = fs_err::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.split_whitespace().next()?.parse().ok()
-}
-
-fn cpu_seconds(pid: u32) -> Option<f64> {
-    let stat = fs_err::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks = |index: usize| fields.get(index)?.parse::<f64>().ok();
-    Some((ticks(11)? + ticks(12)?) / 100.0)
-}
-
-fn millis(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1000.0
-}
-
-#[expect(clippy::cast_precision_loss, reason = "small numbers")]
-fn count(number: usize) -> f64 {
-    number as f64
-}
-
-fn script(score: f64) -> String {
-    format!("import math\nscore = {score:?}\nprint(f\"Final Validation Performance: {{score}}\")\n")
-}
-
-/// A run directory with a task, whose agents and scripts cost nothing.
-struct World {
-    folder: tempfile::TempDir,
-    header: Header,
-}
-
-impl World {
-    fn new(settings: &str) -> Self {
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let data = Utf8Path::from_path(folder.path()).unwrap().join("data");
-        fs_err::create_dir_all(&data).unwrap();
-        fs_err::write(data.join("train.csv"), "id,x,y\n1,2,3\n").unwrap();
-        let mut task = TaskDescription::new(
-            "bench",
-            TaskType::Regression,
-            DataModality::Tabular,
-            "r2",
-            MetricDirection::Maximize,
-            "Predict y.",
-        )
-        .unwrap();
-        task.data_dir.clone_from(&data);
-        let config = ConfigLayer::from_pairs(settings.split_whitespace()).unwrap();
-        let header = Header {
-            format: FORMAT,
-            version: "bench".to_owned(),
-            agents: "scripted".to_owned(),
-            task,
-            config: config.resolve().unwrap(),
-            machine: Machine {
-                python: "python3".to_owned(),
-                python_version: "3.11".to_owned(),
-                packages: Vec::new(),
-                cores: 2,
-                memory_bytes: 8 << 30,
-                gpus: GpuInfo::default(),
-            },
-            data: mle_star_profile::profile(&data, &Bounds::default()).unwrap(),
-            manifest: Manifest::of(&data).unwrap(),
-            reference_discussions: Vec::new(),
-            sandbox: Wish::Best,
-            containment: None,
-        };
-        Self { folder, header }
-    }
-
-    fn dir(&self) -> RunDir {
-        let root = Utf8PathBuf::from_path_buf(self.folder.path().join("run")).unwrap();
-        RunDir::at(root)
-    }
-
-    fn ports() -> Ports {
-        Ports {
-            agent: Box::new(Scripted::new(|call| Ok(Reply::text(reply(&call.role, &call.input))))),
-            executor: Box::new(Instantly),
-            clock: Box::new(Now),
-            secrets: Vec::new(),
-        }
-    }
-
-    fn open(&self) -> Run {
-        fs_err::create_dir_all(self.dir().root()).unwrap();
-        Run::create(self.dir(), self.header.clone(), Self::ports()).unwrap()
-    }
-
-    fn run(&self, runtime: &tokio::runtime::Runtime) {
-        let run = self.open();
-        let completed = runtime.block_on(mle_star_search::run(&run.ctx())).unwrap();
-        assert!(completed.result.phase3.is_some());
-    }
-
-    fn steps(&self) -> usize {
-        let records: Vec<Record> = mle_star_journal::read(&self.dir().journal()).unwrap();
-        records.iter().filter_map(Record::finished).count()
-    }
-}
-
-fn reply(role: &str, input: &serde_json::Value) -> String {
-    let fenced = |code: &str| format!("```python\n{code}\n```");
-    match role {
-        "retriever" => {
-            let model = json!({"model_name": "m", "example_code": "fit()"});
-            json!({"models": vec![model; 4]}).to_string()
-        }
-        "extractor" => {
-            json!({"plans": [{"code_block": "score = 0.5", "plan": "raise it"}]}).to_string()
-        }
-        "coder" => fenced("score = 0.5"),
-        "leakage" => json!({"answers": [{"leakage_status": "No Data Leakage", "code_block": "x"}]})
-            .to_string(),
-        "data" => "All the provided information is used.".to_owned(),
-        "test" if input.get("task_description").is_none() => fenced(""),
-        "summarize" | "planner" | "ens_planner" => "Raise the score.".to_owned(),
-        _ => fenced(&script(0.5)),
-    }
-}
-
-#[derive(Debug)]
-struct Instantly;
-
-impl Executor for Instantly {
-    fn run<'a>(&'a self, _: &'a Job) -> BoxFuture<'a, Result<Outcome, ExecError>> {
-        let text = "Final Validation Performance: 0.5\n".to_owned();
-        ready(Ok(Outcome {
-            ended: Ended::Exited { code: 0 },
-            stdout: Captured { total_bytes: text.len() as u64, text, truncated: false, file: None },
-            stderr: Captured::default(),
-            duration_seconds: 0.0,
-            submission: SubmissionInfo::default(),
-            usage: Usage::default(),
-            limits: None,
-            tier: Tier::Off,
-        }))
-        .boxed()
-    }
-}
-
-#[derive(Debug)]
-struct Now;
-
-impl Clock for Now {
-    fn now(&self) -> Timestamp {
-        Timestamp::now()
-    }
-
-    fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()> {
-        tokio::time::sleep(duration).boxed()
-    }
 }
 
 fn replies() -> String {

@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use mle_star::RunError;
 use mle_star::dotenv::DotenvError;
 use mle_star::secrets::mask;
 use mle_star::task_file::TaskFileError;
 use mle_star::unpack::UnpackError;
-use mle_star_search::models::ConfigError;
+use mle_star_search::models::{ConfigError, nearest};
 
 /// The command was used wrongly.
 pub(crate) const USAGE: u8 = 2;
@@ -26,7 +27,7 @@ const CHECK_PATH: &str = "check the path and its permissions";
 /// Says what is wrong with the arguments, in the form of all other errors; help and version, which
 /// arrive the same way, are printed as they are.
 #[expect(clippy::print_stderr, reason = "before there is a command, nothing else says it")]
-pub(crate) fn misused(error: clap::Error) -> ExitCode {
+pub(crate) fn misused(error: clap::Error, commands: &clap::Command) -> ExitCode {
     if !error.use_stderr() {
         // A reader that went away, such as `head`, has seen enough.
         error.print().ok();
@@ -43,10 +44,18 @@ pub(crate) fn misused(error: clap::Error) -> ExitCode {
     let mut said = Vec::new();
     for line in text.lines() {
         match line.trim_start().strip_prefix("tip: ") {
+            // Nobody who misspells an option wants it to be taken for a file.
+            Some(tip) if tip.starts_with("to pass ") => {}
             Some(tip) => hints.push(format!("hint: {tip}")),
             None if line.starts_with("For more information") => {}
             None => said.push(line),
         }
+    }
+    if hints.is_empty()
+        && let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
+        && let Some(near) = nearest(name, commands.get_subcommands().map(clap::Command::get_name))
+    {
+        hints.push(format!("hint: a similar subcommand exists: '{near}'"));
     }
     if hints.is_empty() {
         hints.push(format!("hint: `{} --help` says what there is", command.join(" ")));

@@ -1,40 +1,14 @@
 //! Looking at a run from outside: any run, at any moment.
 
-use std::fmt;
-
 use camino::{Utf8Path, Utf8PathBuf};
 use mle_star_journal::JournalError;
 use mle_star_search::event::Record;
 use mle_star_search::models::nearest;
 use mle_star_search::rundir::{RunDir, write_whole};
 use mle_star_view::report::{self, Extras};
-use mle_star_view::{Overview, PhaseOutcome, State, plain, plain_json};
+use mle_star_view::{Condition, Overview, Work, plain, plain_json};
 
 use crate::RunError;
-
-/// How a run is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Condition {
-    /// There is nothing in its journal.
-    Empty,
-    /// Somebody works on it.
-    Running,
-    /// It has not reached its end, and nobody works on it.
-    Stopped,
-    /// It has ended without a solution.
-    Failed,
-    /// It has reached its end.
-    Finished,
-}
-
-/// Who may be working on a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Worker {
-    /// Whoever holds its journal.
-    Anybody,
-    /// Nobody any more: we did, and have ended.
-    Nobody,
-}
 
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
@@ -76,24 +50,10 @@ pub fn nearest_run(path: &Utf8Path) -> Option<Utf8PathBuf> {
     })
 }
 
-/// What the records of a run come to.
-pub fn look_at(records: &[Record], dir: &RunDir, worker: Worker) -> (Overview, Condition) {
+/// What the records of a run come to, and how it is doing.
+pub fn look_at(records: &[Record], work: Work) -> (Overview, Condition) {
     let mut overview = Overview::of(records);
-    let is_running = match worker {
-        Worker::Anybody => mle_star_journal::is_locked(&dir.journal()).unwrap_or(false),
-        Worker::Nobody => false,
-    };
-    if !is_running {
-        overview.stop();
-    }
-    let has_failed = overview.phases().iter().any(|it| it.outcome == PhaseOutcome::Failed);
-    let condition = match overview.state() {
-        State::Finished => Condition::Finished,
-        State::Unfinished if is_running => Condition::Running,
-        State::Unfinished if has_failed => Condition::Failed,
-        State::Unfinished => Condition::Stopped,
-        State::Empty => Condition::Empty,
-    };
+    let condition = overview.settle(work);
     (overview, condition)
 }
 
@@ -107,10 +67,10 @@ pub struct Report {
 }
 
 impl Report {
-    /// A report of the run in `dir` as it is now.
-    pub fn of(dir: &RunDir, worker: Worker) -> Result<Self, ReportError> {
+    /// A report of the run in `dir` as it is now. Whoever has just worked on it says that it rests.
+    pub fn of(dir: &RunDir, work: Work) -> Result<Self, ReportError> {
         let records = mle_star_journal::read(&dir.journal())?;
-        let (overview, condition) = look_at(&records, dir, worker);
+        let (overview, condition) = look_at(&records, work);
         let script = overview
             .submission
             .as_ref()
@@ -138,21 +98,9 @@ pub fn json(overview: &Overview) -> serde_json::Result<String> {
 /// Writes the report of a run that has ended, one way or another. A report that cannot be written
 /// must not spoil the run.
 pub fn report_the_end(dir: &RunDir) {
-    let written = Report::of(dir, Worker::Nobody).and_then(|report| report.write(dir));
+    let written = Report::of(dir, Work::Rests).and_then(|report| report.write(dir));
     if let Err(error) = written {
         let error = plain(&mle_star_exec::in_full(&error));
         tracing::warn!(error, "no report was written");
-    }
-}
-
-impl fmt::Display for Condition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Empty => "empty",
-            Self::Running => "running",
-            Self::Stopped => "stopped",
-            Self::Failed => "failed",
-            Self::Finished => "finished",
-        })
     }
 }

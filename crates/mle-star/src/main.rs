@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     }
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
-        Err(error) => return failure::misused(error),
+        Err(error) => return failure::misused(error, &Cli::command()),
     };
     if let Err(error) = mle_star::dotenv::read(Utf8Path::new("")) {
         return Failure::from(error).report();

@@ -11,7 +11,7 @@ use mle_star_exec::{ExecError, Executor, Local, machine};
 use mle_star_profile::{Bounds, Manifest, ProfileError};
 use mle_star_search::event::{FORMAT, Header, Lack};
 use mle_star_search::models::{
-    ConfigError, ConfigLayer, FinalResult, PipelineConfig, TaskDescription, TaskError,
+    ConfigError, ConfigLayer, FinalResult, PipelineConfig, TaskDescription, TaskError, nearest,
 };
 use mle_star_search::prompt::{PromptError, PromptRegistry};
 use mle_star_search::rundir::{RunDir, copy_whole, write_whole};
@@ -531,8 +531,12 @@ impl RunError {
                 Some(remedy) => format!("{remedy}; --claude-path names the program"),
                 None => "--claude-path names the program".to_owned(),
             }),
-            Self::Agents(AgentsError::Unknown(_)) => {
-                Some("agents are claude, playbook, scripted:<file> or replay:<run>".to_owned())
+            Self::Agents(AgentsError::Unknown(name)) => {
+                let all = "agents are claude, playbook, scripted:<file> or replay:<run>";
+                Some(match nearest(name, ["claude", "playbook", "scripted:", "replay:"]) {
+                    Some(near) => format!("did you mean `{near}`? {all}"),
+                    None => all.to_owned(),
+                })
             }
             Self::Agents(AgentsError::Script(_)) => Some(
                 "scripted:<file> is YAML: `replies:` with a `role` and a `reply` each".to_owned(),

@@ -34,9 +34,15 @@ pub use task::{DataModality, MetricDirection, Network, TaskDescription, TaskErro
 
 /// The name among `known` that is nearest to a misspelt one, if any is near.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let name = name.to_lowercase();
+    // In short words, two letters that changed places count for too much with the first measure.
+    let likeness = |candidate: &str| match strsim::osa_distance(&name, candidate) {
+        0 | 1 => 1.0,
+        _ => strsim::jaro_winkler(&name, candidate),
+    };
     known
         .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(&name.to_lowercase(), candidate), candidate))
+        .map(|candidate| (likeness(candidate), candidate))
         .filter(|(likeness, _)| *likeness > 0.8)
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
         .map(|(_, candidate)| candidate)

@@ -33,6 +33,12 @@ impl RunDir {
         self.root.join("journal.jsonl")
     }
 
+    /// Whether somebody works on the run, and so holds its journal. Where that cannot be found out,
+    /// nobody does.
+    pub fn is_held(&self) -> bool {
+        mle_star_journal::is_locked(&self.journal()).unwrap_or(false)
+    }
+
     /// The workspace of a concurrent lane.
     pub fn workspace(&self, lane: &str) -> Utf8PathBuf {
         self.root.join("work").join(lane)

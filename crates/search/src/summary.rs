@@ -117,12 +117,11 @@ pub(crate) fn lineage(result: &FinalResult, selected: SolutionPhase) -> Vec<Stri
     if let Some(phase3) = &result.phase3 {
         let best = Some(phase3.best_ensemble_score);
         let round = phase3.ensemble_scores.iter().rposition(|it: &Option<Score>| *it == best);
-        let round = round.map_or_else(|| "no round".to_owned(), |round| format!("round {round}"));
-        let inputs = phase3.input_solutions.len();
-        lines.push(format!(
-            "Phase 3: {round} combined {inputs} solutions to {}",
-            phase3.best_ensemble_score
-        ));
+        let (inputs, score) = (phase3.input_solutions.len(), phase3.best_ensemble_score);
+        lines.push(match round {
+            Some(round) => format!("Phase 3: round {round} combined {inputs} solutions to {score}"),
+            None => format!("Phase 3: no round beat the best of {inputs} solutions, {score}"),
+        });
     }
     lines.push(format!("Finalization: took the {selected:?} solution"));
     lines.extend(result.phase_status.notes.iter().map(|note| format!("Finalization: {note}")));

@@ -17,6 +17,9 @@ pub struct Forecast {
     pub done: f64,
 }
 
+/// How many parts, one after another, show how fast a phase is.
+const ENOUGH: f64 = 2.0;
+
 /// The parts of a run that take about as long as each other: a script that is written and judged,
 /// or a study.
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,9 +42,7 @@ impl Forecast {
         if done < 1.0 || elapsed <= 0.0 {
             return None;
         }
-        // How long a part takes where as many are under way as usual.
-        let rounds: f64 = parts.iter().map(|it| it.done / it.side_by_side).sum();
-        let round = elapsed / rounds.max(1.0);
+        let round = pace(overview, &phases, &parts, elapsed);
         let left: f64 = parts.iter().map(|it| (it.planned - it.done) / it.side_by_side).sum();
         let limit = budget::search_ends(settings) + budget::finalization_reserve(settings);
         let seconds_left = (left * round).min((limit - elapsed).max(0.0));
@@ -51,6 +52,20 @@ impl Forecast {
         let cost_usd = overview.tally.cost_usd().map(|_| cost);
         Some(Self { seconds_left, cost_usd, done: (done / planned).min(1.0) })
     }
+}
+
+/// How many seconds a part takes where as many are under way as usual: in the phase that goes on,
+/// once that has shown it, else in the run so far. What is refined takes longer than what it began
+/// with.
+fn pace(overview: &Overview, phases: &[Phase; 4], parts: &[Parts; 4], elapsed: f64) -> f64 {
+    let rounds = |it: &Parts| it.done / it.side_by_side;
+    let open = overview.phases().iter().find(|it| it.outcome == PhaseOutcome::Open);
+    let here = open.and_then(|open| {
+        let position = phases.iter().position(|it| *it == open.phase)?;
+        let rounds = parts.get(position).map(rounds).filter(|it| *it >= ENOUGH)?;
+        Some((elapsed - open.began_seconds) / rounds)
+    });
+    here.unwrap_or_else(|| elapsed / parts.iter().map(rounds).sum::<f64>().max(1.0))
 }
 
 impl Parts {

@@ -6,6 +6,7 @@
 //! stripped of control characters before it reaches a terminal.
 
 mod columns;
+mod condition;
 mod forecast;
 mod format;
 mod line;
@@ -15,6 +16,7 @@ mod overview;
 pub mod report;
 
 pub use columns::{Colour, Style, Window, folded};
+pub use condition::{Condition, Work};
 pub use forecast::Forecast;
 pub use line::{Detail, level, line, plain, plain_json, plain_lines, shell_word};
 pub use live::{live, preparing};

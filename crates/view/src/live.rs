@@ -201,7 +201,10 @@ fn time(lane: &Lane, step: Option<&OpenStep>, elapsed: f64) -> (String, Style) {
             LaneState::Working | LaneState::Idle => ("waiting".to_owned(), Style::Faint),
         };
     };
-    let seconds = elapsed - step.began_seconds;
+    if step.waits() {
+        return ("script waits for its turn".to_owned(), Style::Faint);
+    }
+    let seconds = elapsed - step.runs_since_seconds.unwrap_or(step.began_seconds);
     let taken = whole_seconds(seconds);
     match step.limit_seconds {
         None => (taken, Style::Plain),

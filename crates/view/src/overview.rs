@@ -5,6 +5,7 @@
 //! `result.json` about time or money. It works on any record of any run: running, finished, killed
 //! or copied from elsewhere; and it keeps no text longer than a view would show.
 
+mod glance;
 mod lanes;
 mod phases;
 mod place;
@@ -17,16 +18,17 @@ use std::collections::VecDeque;
 use jiff::Timestamp;
 use mle_star_exec::machine::Machine;
 use mle_star_exec::sandbox::Containment;
-use mle_star_search::budget;
-use mle_star_search::event::{Event, Header, Output, Phase, Record};
+use mle_star_search::event::{Event, Header, Output, Record};
 use mle_star_search::models::{
     ContaminationVerdict, MetricDirection, PipelineConfig, Score, SolutionPhase,
 };
 use mle_star_search::state::{CurrentPhase, Tally};
-use mle_star_search::summary::{Costs, Durations};
+use mle_star_search::summary::Durations;
 use serde::Serialize;
 
+use crate::condition::{Condition, Work};
 use crate::line::{Detail, line};
+pub use glance::{Budget, Glance, Whole};
 use lanes::Lanes;
 pub use lanes::{Lane, LaneState, OpenStep, Point};
 use phases::Phases;
@@ -173,77 +175,6 @@ pub enum State {
     Finished,
 }
 
-/// What a list of runs shows of one.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Glance {
-    /// The task.
-    pub competition_id: String,
-    /// The metric, with its direction.
-    pub metric: String,
-    /// Who answers the calls.
-    pub agents: String,
-    /// How far it is.
-    pub state: State,
-    /// The phase it is in.
-    pub phase: Option<Phase>,
-    /// When it began.
-    pub began: Option<Timestamp>,
-    /// When something was last recorded.
-    pub last: Option<Timestamp>,
-    /// Running time until then.
-    pub elapsed_seconds: f64,
-    /// Agent calls that were answered.
-    pub agent_calls: usize,
-    /// How often a script was run.
-    pub scripts: usize,
-    /// What was spent, calls that were cut off included; `None` if no agent has said.
-    pub cost_usd: Option<f64>,
-    /// The best score so far.
-    pub best: Option<Score>,
-    /// The score of what was finalized.
-    pub selected: Option<Score>,
-    /// How often it was taken up again.
-    pub resumes: usize,
-    /// How many warnings there were.
-    pub warnings: usize,
-}
-
-/// Everything that a view may want, as `show --json` prints it.
-#[derive(Debug, Serialize)]
-#[expect(missing_docs, reason = "the parts of the overview")]
-pub struct Whole<'a> {
-    #[serde(flatten)]
-    pub glance: Glance,
-    pub subject: Option<&'a Subject>,
-    pub budget: Option<Budget>,
-    pub costs: &'a Costs,
-    pub durations: Durations,
-    pub phases: &'a [PhaseSpan],
-    pub lanes: &'a [Lane],
-    pub open_steps: &'a [OpenStep],
-    pub solutions: &'a [Solution],
-    pub submission: Option<&'a Submission>,
-    pub ablations: &'a [Study],
-    pub troubles: &'a [Trouble],
-    pub lineage: &'a [String],
-    pub events: &'a VecDeque<Said>,
-}
-
-/// What may be spent, and what was.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Budget {
-    /// How long the run may take.
-    pub time_limit_seconds: f64,
-    /// The last part of it, which only finalization may use.
-    pub reserve_seconds: f64,
-    /// How long it has taken.
-    pub elapsed_seconds: f64,
-    /// What the agents may cost.
-    pub max_budget_usd: Option<f64>,
-    /// What they have cost.
-    pub spent_usd: f64,
-}
-
 impl Overview {
     /// The overview of a whole journal.
     pub fn of<'a>(records: impl IntoIterator<Item = &'a Record>) -> Self {
@@ -262,11 +193,13 @@ impl Overview {
             Record::Opened { at, header } => {
                 self.began = Some(*at);
                 self.subject = Some(Box::new(Subject::of(header)));
+                self.lanes.slots = self.subject.as_deref().map(Subject::slots);
             }
             Record::Settings { config, .. } => {
                 if let Some(subject) = &mut self.subject {
                     subject.settings = config.clone();
                 }
+                self.lanes.slots = self.subject.as_deref().map(Subject::slots);
             }
             Record::Resumed { containment, .. } => {
                 if let (Some(subject), Some(new)) = (&mut self.subject, containment) {
@@ -291,10 +224,14 @@ impl Overview {
         }
     }
 
-    /// Nobody works on the run any more: nothing is in flight, and its time stands still.
-    pub fn stop(&mut self) {
-        self.lanes.stop();
-        self.tally.end_life();
+    /// Takes into account whether somebody works on the run: if nobody does, nothing is in flight,
+    /// and its time stands still.
+    pub fn settle(&mut self, work: Work) -> Condition {
+        if work == Work::Rests {
+            self.lanes.stop();
+            self.tally.end_life();
+        }
+        Condition::of(self, work)
     }
 
     fn finish(&mut self, key: &str, output: &Output, seconds: f64) {
@@ -481,65 +418,18 @@ impl Overview {
         }
         found
     }
-
-    /// What may be spent, and what was.
-    pub fn budget(&self) -> Option<Budget> {
-        let settings = &self.subject.as_ref()?.settings;
-        let reserve_seconds = budget::finalization_reserve(settings);
-        Some(Budget {
-            time_limit_seconds: budget::search_ends(settings) + reserve_seconds,
-            reserve_seconds,
-            elapsed_seconds: self.elapsed(),
-            max_budget_usd: settings.max_budget_usd,
-            spent_usd: self.tally.costs.total_cost_usd,
-        })
-    }
-
-    /// What a list of runs shows of it.
-    pub fn glance(&self) -> Glance {
-        let subject = self.subject.as_deref();
-        let text = |of: fn(&Subject) -> String| subject.map(of).unwrap_or_default();
-        Glance {
-            competition_id: text(|it| it.competition_id.clone()),
-            metric: text(|it| format!("{} ({})", it.metric, it.direction.in_words())),
-            agents: text(|it| it.agents.clone()),
-            state: self.state(),
-            phase: self.phases.all.last().map(|it| it.phase),
-            began: self.began,
-            last: self.tally.last(),
-            elapsed_seconds: self.elapsed(),
-            agent_calls: self.tally.agent_calls,
-            scripts: self.tally.runs,
-            cost_usd: self.tally.cost_usd(),
-            best: self.tally.best,
-            selected: self.selected.as_ref().map(|it| it.score),
-            resumes: self.tally.resumes,
-            warnings: self.warning_count,
-        }
-    }
-
-    /// Everything, in a form that can be written down.
-    pub fn whole(&self) -> Whole<'_> {
-        Whole {
-            glance: self.glance(),
-            subject: self.subject.as_deref(),
-            budget: self.budget(),
-            costs: &self.tally.costs,
-            durations: self.durations(),
-            phases: self.phases(),
-            lanes: self.lanes(),
-            open_steps: self.open_steps(),
-            solutions: self.solutions(),
-            submission: self.submission.as_ref(),
-            ablations: self.studies(),
-            troubles: &self.troubles,
-            lineage: &self.lineage,
-            events: &self.events,
-        }
-    }
 }
 
 impl Subject {
+    /// How many scripts run side by side: one for each path, as far as there are cores and cards.
+    fn slots(&self) -> usize {
+        let cards = match self.machine.gpus.devices.len() {
+            0 => usize::MAX,
+            count => count,
+        };
+        self.settings.num_parallel_solutions.min(self.machine.cores).min(cards).max(1)
+    }
+
     fn of(header: &Header) -> Self {
         Self {
             competition_id: shortened_to(&header.task.competition_id, 200),

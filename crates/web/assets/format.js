@@ -86,7 +86,7 @@ const WORK = {
   debugger: "mends a script", ablation: "writes an ablation study", summarize: "sums up the study",
   extractor: "chooses what to refine", planner: "plans the next attempt", coder: "rewrites the block",
   ens_planner: "plans an ensemble", ensembler: "writes the ensemble", leakage: "looks for leakage",
-  data: "checks the use of the data", test: "prepares the submission", totals: "adds up the run",
+  data: "checks the use of the data", test: "prepares the submission", subsampling_extract: "looks for sampling", totals: "adds up the run",
 };
 
 const PARTS = [

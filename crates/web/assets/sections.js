@@ -75,9 +75,9 @@ export class Agents {
     const shown = found.slice(-400).reverse();
     const rows = shown.map((it) => h("tr", { class: it.problem ? "is-bad" : "" },
       h("td", { class: "number quiet" }, clock(it.began_seconds)),
-      h("td", {}, h("button", { type: "button", class: "link", "data-key": `step-${it.key}`, onclick: () => this.open({ step: it.key }) }, it.what === "run" ? "script" : (it.role ?? "agent").replaceAll("_", " ")), it.what === "run" ? null : h("span", { class: "quiet" }, ` ${work(it.key)}`)),
+      h("td", {}, h("button", { type: "button", class: "link", "data-key": `step-${it.key}`, onclick: () => this.open({ step: it.key }) }, it.what === "run" ? "script" : (it.role ?? "agent").replaceAll("_", " ")), it.what === "run" ? null : h("span", { class: "quiet" }, ` ${work(it.key)}`), it.problem ? h("span", { class: "problem below" }, it.problem) : null),
       h("td", {}, place(it.key)), h("td", { class: "number" }, it.ended_seconds === null ? "…" : duration(it.ended_seconds - it.began_seconds)),
-      h("td", { class: "number" }, it.cost_usd === null ? "" : money(it.cost_usd)), h("td", { class: "problem" }, it.problem ?? (it.ended_seconds === null ? "in progress" : ""))));
+      h("td", { class: "number" }, it.cost_usd ? money(it.cost_usd) : ""), h("td", { class: "problem" }, it.problem ?? (it.ended_seconds === null ? "in progress" : ""))));
     replace(this.list, h("p", { class: "quiet" }, `${found.length.toLocaleString()} steps${found.length > shown.length ? `, the last ${shown.length} are shown` : ""}, the newest first`),
       h("div", { class: "scroller" }, h("table", { class: "wide" }, h("thead", {}, h("tr", {}, ["Began", "Who", "Where", "Took", "Cost", ""].map((it, index) => h("th", { scope: "col", class: [0, 3, 4].includes(index) ? "number" : "" }, it)))), h("tbody", {}, rows))));
   }

@@ -10,7 +10,11 @@ import { group, shape } from "./chart.js";
 const HEADINGS = [[/^model-/, "Retrieved models"], [/^phase1\//, "Phase 1 · Initial solution"], [/^phase2\//, "Phase 2 · Refinement"],
   [/^phase3\//, "Phase 3 · Ensemble"], [/^finalization/, "Finalization"]];
 
-const isKept = (solution, ancestors) => ancestors.has(solution.id) || (solution.kind !== "early_submission" && ["accepted", "submitted", "retrieved", "scored", "open"].includes(solution.outcome));
+const KEPT = ["accepted", "submitted", "retrieved", "scored"];
+
+// What is being tried counts as kept until it is judged; what a run left undone does not.
+const isKept = (solution, ancestors, isRunning) => ancestors.has(solution.id)
+  || (solution.kind !== "early_submission" && (KEPT.includes(solution.outcome) || (isRunning && solution.outcome === "open")));
 
 function column(solution) {
   const found = /(?:model|candidate|path)-(\d+)/.exec(solution.id);
@@ -37,7 +41,7 @@ export class Tree {
     const { state } = this.live;
     const ancestors = new Set(state.ancestors);
     const order = (it) => { const at = HEADINGS.findIndex(([pattern]) => pattern.test(it.id)); return at < 0 ? HEADINGS.length : at; };
-    const shown = state.solutions.filter((it) => !this.onlyKept || isKept(it, ancestors));
+    const shown = state.solutions.filter((it) => !this.onlyKept || isKept(it, ancestors, state.state === "running"));
     return shown.map((it, index) => [order(it), index, it]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).map((it) => it[2]);
   }
 
@@ -103,13 +107,14 @@ export class Tree {
     const step = isNarrow ? 14 : 20;
     const rows = new Map([...this.rows.querySelectorAll(".row")].map((it) => [it.dataset.id, it]));
     const ancestors = new Set(state.ancestors);
+    const kept = (solution) => isKept(solution, ancestors, state.state === "running");
     let widest = 0;
     const at = new Map();
     for (const [id, row] of rows) {
       const solution = state.byId.get(id);
       if (!solution) continue;
       const lane = 12 + column(solution) * step;
-      const x = lane + (isKept(solution, ancestors) ? 0 : step * 0.55);
+      const x = lane + (kept(solution) ? 0 : step * 0.55);
       widest = Math.max(widest, x);
       at.set(id, { solution, lane, x, y: row.offsetTop + row.offsetHeight / 2 });
     }
@@ -128,7 +133,7 @@ export class Tree {
       }
       const kind = group(solution);
       const name = solution.outcome === "failed" ? "cross" : kind.shape;
-      dots.push(s("g", { class: `mark tone-${kind.tone} ${isKept(solution, ancestors) ? "kept" : "not-kept"} ${solution.outcome}`, transform: `translate(${x} ${y})` },
+      dots.push(s("g", { class: `mark tone-${kind.tone} ${kept(solution) ? "kept" : "not-kept"} ${solution.outcome}`, transform: `translate(${x} ${y})` },
         s("circle", { class: "halo", r: 7 }), shape(name, name === "cross" ? 3.5 : 4.5)));
     }
     this.lines.setAttribute("width", widest + 16);

@@ -3,7 +3,6 @@
 //! A message is made when the client takes it, from what the run is at that moment. A client that
 //! is slow gets fewer and larger messages; nothing piles up for it.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::rc::Rc;
 
 use bytes::Bytes;
@@ -16,15 +15,14 @@ use mle_star_search::event::Phase;
 use mle_star_search::models::Score;
 use mle_star_search::summary::{Costs, Durations};
 use mle_star_view::{
-    Budget, Forecast, Glance, Lane, LaneState, OpenStep, Overview, PhaseSpan, Said, Selected,
-    Subject, Submission, Trouble,
+    Budget, Condition, Forecast, Glance, Lane, LaneState, OpenStep, Overview, PhaseSpan, Said,
+    Selected, Solution, Study, Subject, Submission, Trouble,
 };
 use serde::Serialize;
-use serde_json::value::RawValue;
 use tokio::time::{Duration, sleep};
 
 use crate::route::{Body, Piece, Site, answer};
-use crate::runs::{Condition, Followed};
+use crate::runs::Followed;
 
 /// A stream without news says that it is alive.
 const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -58,8 +56,8 @@ struct Message<'a> {
     events: Vec<&'a Said>,
     #[serde(skip_serializing_if = "Option::is_none")]
     subject: Option<&'a Subject>,
-    solutions: Vec<(usize, Box<RawValue>)>,
-    ablations: Vec<(usize, Box<RawValue>)>,
+    solutions: Vec<(usize, &'a Solution)>,
+    ablations: Vec<(usize, &'a Study)>,
     troubles: Vec<(usize, &'a Trouble)>,
 }
 
@@ -82,8 +80,6 @@ struct Sent {
     version: Option<u64>,
     generation: u64,
     phase: Option<Phase>,
-    solutions: Vec<u64>,
-    ablations: Vec<u64>,
     troubles: usize,
 }
 
@@ -150,14 +146,14 @@ impl Live {
 impl Sent {
     /// What a client that has this does not have yet.
     fn message(&mut self, run: &Followed) -> Option<String> {
-        if self.version == Some(run.version) {
+        let whole = self.version.is_none() || self.generation != run.generation;
+        if !whole && self.version == Some(run.version) {
             return None;
         }
-        let whole = self.version.is_none() || self.generation != run.generation;
         if whole {
             *self = Self { generation: run.generation, ..Self::default() };
         }
-        self.version = Some(run.version);
+        let seen = self.version.replace(run.version);
         let overview = &run.overview;
         let glance = overview.glance();
         // Settings and what holds the scripts change when a run is resumed, which is rare.
@@ -186,8 +182,8 @@ impl Sent {
             trouble_count: overview.trouble_count,
             events: overview.events.iter().collect(),
             subject: overview.subject.as_deref().filter(|_| whole || is_resumed),
-            solutions: changed(overview.solutions(), &mut self.solutions),
-            ablations: changed(overview.studies(), &mut self.ablations),
+            solutions: run.solutions.since(seen, overview.solutions()),
+            ablations: run.studies.since(seen, overview.studies()),
             troubles,
             glance,
         };
@@ -216,37 +212,5 @@ impl<'a> LaneNow<'a> {
             ended_seconds: lane.ended_seconds,
             failure: lane.failure.as_deref(),
         }
-    }
-}
-
-/// What is new or other than before, with its place in the list.
-fn changed<T: Serialize>(items: &[T], known: &mut Vec<u64>) -> Vec<(usize, Box<RawValue>)> {
-    known.resize(items.len(), 0);
-    let mut changed = Vec::new();
-    for ((index, item), known) in items.iter().enumerate().zip(known) {
-        let Ok(json) = serde_json::value::to_raw_value(item) else { continue };
-        let mut hasher = DefaultHasher::new();
-        json.get().hash(&mut hasher);
-        let hash = hasher.finish();
-        if std::mem::replace(known, hash) != hash {
-            changed.push((index, json));
-        }
-    }
-    changed
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_has_changed_is_sent_again() {
-        let mut known = Vec::new();
-        let mut sent = |items: &[&str]| -> Vec<usize> {
-            changed(items, &mut known).into_iter().map(|(index, _)| index).collect()
-        };
-        assert_eq!(sent(&["a", "b"]), [0, 1]);
-        assert_eq!(sent(&["a", "b"]), [0_usize; 0]);
-        assert_eq!(sent(&["a", "c", "d"]), [1, 2]);
     }
 }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -12,7 +13,7 @@ use mle_star_exec::{Ended, in_full};
 use mle_star_journal::Tail;
 use mle_star_search::event::{Begun, Output, Record};
 use mle_star_search::rundir::RunDir;
-use mle_star_view::{Glance, Overview, PhaseOutcome, State};
+use mle_star_view::{Condition, Glance, Overview, Work};
 use serde::Serialize;
 
 /// How many runs are kept in memory that somebody has looked at.
@@ -48,8 +49,8 @@ pub(crate) struct Runs {
     listed: RefCell<BTreeMap<String, (Seen, Listed)>>,
 }
 
-/// How long a journal was, and when it was last written to.
-type Seen = (u64, Option<SystemTime>);
+/// How long a journal was, when it was last written to, and whether somebody held it.
+type Seen = (u64, Option<SystemTime>, Work);
 
 /// All runs, and whether there can be more than one.
 #[derive(Debug, Serialize)]
@@ -68,22 +69,6 @@ struct Listed {
     problem: Option<String>,
 }
 
-/// How a run is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Condition {
-    /// There is nothing in its journal.
-    Empty,
-    /// Somebody works on it.
-    Running,
-    /// It has not reached its end, and nobody works on it.
-    Stopped,
-    /// It has ended without a solution.
-    Failed,
-    /// It has reached its end.
-    Finished,
-}
-
 /// A run, as far as its journal was read.
 #[derive(Debug)]
 pub(crate) struct Followed {
@@ -94,6 +79,9 @@ pub(crate) struct Followed {
     folded: Overview,
     /// As it is: nothing is in flight when nobody works on it.
     pub(crate) overview: Overview,
+    /// Which parts of the overview are new to whom.
+    pub(crate) solutions: Changes,
+    pub(crate) studies: Changes,
     pub(crate) steps: Vec<Step>,
     positions: BTreeMap<String, usize>,
     pub(crate) condition: Condition,
@@ -101,8 +89,31 @@ pub(crate) struct Followed {
     pub(crate) problem: Option<String>,
     /// Changes when anything does.
     pub(crate) version: u64,
-    /// Changes when this is another run than before.
+    /// Changes when this is another run than before, or is read from its beginning again. No two
+    /// have the same.
     pub(crate) generation: u64,
+}
+
+/// The version of the run in which each item of a list was last another than before.
+#[derive(Debug, Default)]
+pub(crate) struct Changes(Vec<u64>);
+
+impl Changes {
+    fn note<T: PartialEq>(&mut self, was: &[T], is: &[T], version: u64) {
+        self.0.resize(is.len(), version);
+        for (index, (item, changed)) in is.iter().zip(&mut self.0).enumerate() {
+            if was.get(index) != Some(item) {
+                *changed = version;
+            }
+        }
+    }
+
+    /// What somebody does not have who has seen `version`, with its place in the list.
+    pub(crate) fn since<'a, T>(&self, version: Option<u64>, items: &'a [T]) -> Vec<(usize, &'a T)> {
+        let items = items.iter().zip(&self.0).enumerate();
+        let is_new = |changed: u64| version.is_none_or(|seen| changed > seen);
+        items.filter(|(_, (_, at))| is_new(**at)).map(|(index, (item, _))| (index, item)).collect()
+    }
 }
 
 /// A step, and where its result is.
@@ -186,31 +197,41 @@ impl Runs {
     fn listed(&self, name: &str) -> Option<Listed> {
         let dir = RunDir::at(self.root(name)?);
         let metadata = fs_err::metadata(dir.journal()).ok()?;
-        let seen: Seen = (metadata.len(), metadata.modified().ok());
-        let mut kept = self.listed.borrow_mut();
-        if let Some((when, listed)) = kept.get(name)
+        let seen: Seen = (metadata.len(), metadata.modified().ok(), Work::on(&dir));
+        if let Some((when, listed)) = self.listed.borrow().get(name)
             && *when == seen
-            && matches!(listed.condition, Condition::Finished | Condition::Failed)
         {
             return Some(listed.clone());
         }
-        let followed = self.followed.borrow().iter().find(|it| it.borrow().name == name).cloned();
-        let run = followed.unwrap_or_else(|| Rc::new(RefCell::new(Followed::new(name, dir))));
-        let mut run = run.borrow_mut();
-        run.read_on();
+        let is_followed = self.followed.borrow().iter().any(|it| it.borrow().name == name);
+        // One that goes on will be asked for again, and is then read from where it was left.
+        let run = match seen.2 {
+            Work::Rests if !is_followed => {
+                let mut run = Followed::new(name, dir);
+                run.read_on();
+                Rc::new(RefCell::new(run))
+            }
+            Work::Rests | Work::GoesOn => self.get(name)?,
+        };
+        let run = run.borrow();
         let listed = Listed {
             name: name.to_owned(),
             condition: run.condition,
             glance: run.overview.glance(),
             problem: run.problem.clone(),
         };
-        kept.insert(name.to_owned(), (seen, listed.clone()));
+        self.listed.borrow_mut().insert(name.to_owned(), (seen, listed.clone()));
         Some(listed)
     }
 }
 
 fn name_of(root: &Utf8Path) -> String {
     root.file_name().unwrap_or("run").to_owned()
+}
+
+fn new_generation() -> u64 {
+    static GENERATIONS: AtomicU64 = AtomicU64::new(0);
+    GENERATIONS.fetch_add(1, Ordering::Relaxed)
 }
 
 impl Followed {
@@ -221,21 +242,24 @@ impl Followed {
             dir,
             folded: Overview::default(),
             overview: Overview::default(),
+            solutions: Changes::default(),
+            studies: Changes::default(),
             steps: Vec::new(),
             positions: BTreeMap::new(),
             condition: Condition::Empty,
             problem: None,
             version: 0,
-            generation: 0,
+            generation: new_generation(),
         }
     }
 
     /// Takes in what is new.
     pub(crate) fn read_on(&mut self) {
+        let work = Work::on(&self.dir);
         let (has_news, problem) = match self.tail.read_on::<Record>() {
             Ok(news) => {
                 if news.is_another {
-                    (self.folded, self.generation) = (Overview::default(), self.generation + 1);
+                    (self.folded, self.generation) = (Overview::default(), new_generation());
                     self.steps.clear();
                     self.positions.clear();
                 }
@@ -247,17 +271,17 @@ impl Followed {
             }
             Err(error) => (false, Some(in_full(&error))),
         };
-        let is_running = mle_star_journal::is_locked(&self.dir.journal()).unwrap_or(false);
-        let condition = condition(&self.folded, is_running);
+        let condition = Condition::of(&self.folded, work);
         if !has_news && condition == self.condition && problem == self.problem {
             return;
         }
         self.version += 1;
         (self.condition, self.problem) = (condition, problem);
-        self.overview = self.folded.clone();
-        if !is_running {
-            self.overview.stop();
-        }
+        let was = std::mem::replace(&mut self.overview, self.folded.clone());
+        self.overview.settle(work);
+        let (is, version) = (&self.overview, self.version);
+        self.solutions.note(was.solutions(), is.solutions(), version);
+        self.studies.note(was.studies(), is.studies(), version);
     }
 
     /// The step at `key`.
@@ -297,17 +321,6 @@ impl Followed {
             }
             _ => {}
         }
-    }
-}
-
-fn condition(overview: &Overview, is_running: bool) -> Condition {
-    let has_failed = overview.phases().iter().any(|it| it.outcome == PhaseOutcome::Failed);
-    match overview.state() {
-        State::Finished => Condition::Finished,
-        State::Unfinished if is_running => Condition::Running,
-        State::Unfinished if has_failed => Condition::Failed,
-        State::Unfinished => Condition::Stopped,
-        State::Empty => Condition::Empty,
     }
 }
 
@@ -374,5 +387,43 @@ fn problem_of(ended: Ended) -> Option<String> {
         Ended::Exceeded { resource, used, limit } => {
             Some(format!("stopped because it {}", resource.exceeded(used, limit)))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_somebody_has_seen_is_not_new() {
+        let mut changes = Changes::default();
+        let new = |changes: &Changes, version, items: &[&str]| -> Vec<usize> {
+            changes.since(version, items).into_iter().map(|(index, _)| index).collect()
+        };
+        let (first, second) = (["a", "b"], ["a", "c", "d"]);
+        changes.note(&[], &first, 1);
+        assert_eq!(new(&changes, None, &first), [0, 1]);
+        changes.note(&first, &second, 2);
+        assert_eq!(new(&changes, None, &second), [0, 1, 2]);
+        assert_eq!(new(&changes, Some(1), &second), [1, 2]);
+        assert_eq!(new(&changes, Some(2), &second), [0_usize; 0]);
+    }
+
+    #[test]
+    fn a_run_that_was_forgotten_meanwhile_is_told_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = Utf8PathBuf::try_from(folder.path().to_owned()).unwrap();
+        let names: Vec<String> = (0..=KEPT_RUNS).map(|it| format!("run-{it}")).collect();
+        for name in &names {
+            fs_err::create_dir_all(folder.join(name)).unwrap();
+            fs_err::write(folder.join(name).join("journal.jsonl"), "").unwrap();
+        }
+        let runs = Runs::new(Source::Folder(folder));
+        let generation = |name: &String| runs.get(name).unwrap().borrow().generation;
+        let before: Vec<u64> = names.iter().map(generation).collect();
+        // The first had to make room for the last.
+        let after: Vec<u64> = names.iter().rev().map(generation).collect();
+        assert_eq!(after.first(), before.last());
+        assert!(!before.contains(after.last().unwrap()), "{before:?} {after:?}");
     }
 }

@@ -4,10 +4,11 @@ use std::process::ExitCode;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
-use mle_star::look::{Condition, Worker, look_at};
+use mle_star::look::look_at;
 use mle_star_exec::limits::size;
 use mle_star_search::event::Record;
 use mle_star_search::rundir::RunDir;
+use mle_star_view::{Condition, Work};
 
 use crate::failure::Failure;
 
@@ -74,8 +75,9 @@ fn roots(place: &Utf8Path) -> std::io::Result<Vec<Utf8PathBuf>> {
 /// Whether nobody needs the folders of this run. One that cannot be read is left alone.
 fn is_over(root: &Utf8Path, stopped_too: bool) -> bool {
     let dir = RunDir::at(root);
+    let work = Work::on(&dir);
     let Ok(records) = mle_star_journal::read::<Record>(&dir.journal()) else { return false };
-    match look_at(&records, &dir, Worker::Anybody).1 {
+    match look_at(&records, work).1 {
         Condition::Finished | Condition::Failed => true,
         Condition::Stopped => stopped_too,
         Condition::Empty | Condition::Running => false,

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use camino::Utf8PathBuf;
 use clap::Args;
 use mle_star::RunError;
-use mle_star::look::{Worker, look_at, read};
+use mle_star::look::{look_at, read};
 use mle_star_search::models::nearest;
 use mle_star_search::rundir::RunDir;
-use mle_star_view::{Overview, Solution, plain_lines};
+use mle_star_view::{Overview, Solution, Work, plain_lines};
 use similar::TextDiff;
 
 use crate::failure::Failure;
@@ -46,7 +46,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if !dir.journal().is_file() {
         return Err(RunError::NoRun(arguments.run.clone()).into());
     }
-    let (overview, _) = look_at(&read(&dir)?, &dir, Worker::Anybody);
+    let work = Work::on(&dir);
+    let (overview, _) = look_at(&read(&dir)?, work);
     let (old, new) = match &arguments.b {
         Some(b) => (find(&overview, &dir, &arguments.a)?, find(&overview, &dir, b)?),
         None => (parent(&overview, &dir, &arguments.a)?, find(&overview, &dir, &arguments.a)?),

@@ -4,10 +4,9 @@ use std::process::ExitCode;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
-use mle_star::look::Worker;
 use mle_star_search::event::Record;
 use mle_star_search::rundir::RunDir;
-use mle_star_view::{Glance, State, plain_json};
+use mle_star_view::{Glance, State, Work, plain_json};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -60,9 +59,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn look_at(root: &Utf8Path) -> Listed {
     let dir = RunDir::at(root);
     let name = root.file_name().unwrap_or_default().to_owned();
+    let work = Work::on(&dir);
     match mle_star_journal::read::<Record>(&dir.journal()) {
         Ok(records) => {
-            let (overview, state) = mle_star::look::look_at(&records, &dir, Worker::Anybody);
+            let (overview, state) = mle_star::look::look_at(&records, work);
             Listed { name, state: state.to_string(), overview: overview.glance(), error: None }
         }
         Err(error) => Listed {

@@ -6,8 +6,9 @@ use anyhow::Context;
 use camino::Utf8PathBuf;
 use clap::Args;
 use mle_star::RunError;
-use mle_star::look::{Report, Worker};
+use mle_star::look::Report;
 use mle_star_search::rundir::{RunDir, write_whole};
+use mle_star_view::Work;
 
 use crate::failure::Failure;
 
@@ -32,7 +33,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if !dir.journal().is_file() {
         return Err(RunError::NoRun(arguments.run.clone()).into());
     }
-    let report = Report::of(&dir, Worker::Anybody)
+    let report = Report::of(&dir, Work::on(&dir))
         .with_context(|| format!("no report of `{}`", arguments.run))?;
     let written = match &arguments.out {
         Some(file) => {

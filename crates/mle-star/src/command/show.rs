@@ -6,12 +6,12 @@ use anyhow::Context;
 use camino::Utf8PathBuf;
 use clap::Args;
 use mle_star::RunError;
-use mle_star::look::{Worker, look_at, read};
+use mle_star::look::{look_at, read};
 use mle_star_exec::limits::size;
 use mle_star_exec::{Captured, Ended};
 use mle_star_search::event::{Output, Record};
 use mle_star_search::rundir::RunDir;
-use mle_star_view::{Detail, Overview, plain_json, plain_lines};
+use mle_star_view::{Detail, Overview, Work, plain_json, plain_lines};
 
 use crate::failure::Failure;
 
@@ -35,23 +35,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if !dir.journal().is_file() {
         return Err(RunError::NoRun(arguments.run.clone()).into());
     }
+    let work = Work::on(&dir);
     let records = read(&dir)?;
     let text = match &arguments.step {
         Some(step) => show_step(&records, step, arguments.json)?,
         None if arguments.json => {
-            let (overview, _) = look_at(&records, &dir, Worker::Anybody);
+            let (overview, _) = look_at(&records, work);
             mle_star::look::json(&overview).context("cannot show the run")?
         }
-        None => show_run(&records, &dir),
+        None => show_run(&records, &dir, work),
     };
     super::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn show_run(records: &[Record], dir: &RunDir) -> String {
+fn show_run(records: &[Record], dir: &RunDir, work: Work) -> String {
     let open: Vec<String> =
         Overview::of(records).open_steps().iter().map(|step| step.key.clone()).collect();
-    let (overview, state) = look_at(records, dir, Worker::Anybody);
+    let (overview, state) = look_at(records, work);
     let glance = overview.glance();
     let mut lines: Vec<String> =
         records.iter().filter_map(|it| mle_star_view::line(it, Detail::Steps)).collect();

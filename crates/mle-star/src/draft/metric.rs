@@ -234,9 +234,17 @@ fn direction(words: &str) -> Option<MetricDirection> {
 
 #[cfg(test)]
 mod tests {
+    use mle_star_search::models::known_direction;
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn the_direction_of_every_metric_that_is_recognised_is_known() {
+        let names = PHRASES.iter().map(|(_, name)| *name);
+        let unknown: Vec<&str> = names.filter(|it| known_direction(it).is_none()).collect();
+        assert_eq!(unknown, [""; 0]);
+    }
 
     #[test]
     fn what_is_told_is_kept_apart_from_what_is_mentioned() {

@@ -98,6 +98,15 @@ impl Browser {
         self.ask("Page.navigate", &json!({ "url": address }));
     }
 
+    /// Looks at pages from now on in a window with so many columns of pixels, in `light` or `dark`.
+    pub(crate) fn look(&mut self, width: u32, scheme: &str) {
+        let window = json!({ "width": width, "height": 900, "deviceScaleFactor": 1,
+            "mobile": width < 500 });
+        self.ask("Emulation.setDeviceMetricsOverride", &window);
+        let scheme = json!({ "name": "prefers-color-scheme", "value": scheme });
+        self.ask("Emulation.setEmulatedMedia", &json!({ "features": [scheme] }));
+    }
+
     /// What an expression comes to in the page.
     pub(crate) fn eval(&mut self, expression: &str) -> Value {
         let how = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });

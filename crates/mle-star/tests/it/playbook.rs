@@ -7,6 +7,7 @@ use mle_star::task_file::{TaskOptions, read_task};
 use mle_star::{Agents, FinalResult, Pipeline, TaskDescription};
 use mle_star_exec::venv;
 use mle_star_search::event::{Event, Header, Record};
+use mle_star_search::models::parse_score;
 use tokio::sync::Mutex;
 
 use crate::shop::{Shop, records, skipped};
@@ -205,6 +206,50 @@ async fn no_model_is_fitted_twice_on_the_same_table() {
     assert_ne!(other, *script);
     score(&other);
     assert!(kept().len() > fits.len(), "another model is fitted, though the table is the same");
+}
+
+/// Runs the code of a notebook in one namespace, cell by cell, as a kernel does. A kernel itself is
+/// none of the packages that a run needs.
+const RUN_CELLS: &str = "import json, sys
+space = {'__name__': '__main__'}
+for cell in json.load(open(sys.argv[1]))['cells']:
+    if cell['cell_type'] == 'code':
+        exec(compile(''.join(cell['source']), cell['id'], 'exec'), space)
+";
+
+#[tokio::test]
+async fn what_is_exported_reproduces_the_score_and_the_submission() {
+    let Some(python) = python().await else { return };
+    let shop = Shop::new();
+    let price = |worth: f64| format!("{worth:.3}");
+    shop.write("houses/train.csv", &houses(0..120, Some(price)));
+    shop.write("houses/test.csv", &houses(120..160, None));
+    let task = task(&shop, "rmse", MetricDirection::Minimize);
+    let result = run(&shop, task, WHOLE, python.clone()).await;
+    let out = shop.path().join("out");
+    let run = shop.only_run();
+    shop.command().args(["export", run.as_str(), "--out", out.as_str()]).assert().success();
+
+    let (script, notebook) = (out.join("solution.py"), out.join("solution.ipynb"));
+    let expected = fs_err::read_to_string(out.join("submission.csv")).unwrap();
+    assert_eq!(expected, fs_err::read_to_string(&result.submission_path).unwrap());
+    for (name, program) in
+        [("script", vec![script.as_str()]), ("notebook", vec!["-c", RUN_CELLS, notebook.as_str()])]
+    {
+        // A folder as the notebook says it must be: the data in `./input`, and nothing else.
+        let folder = shop.path().join(name);
+        fs_err::create_dir(&folder).unwrap();
+        fs_err::os::unix::fs::symlink(shop.path().join("houses"), folder.join("input")).unwrap();
+        let mut command = std::process::Command::new(&python);
+        let output = command.args(program).current_dir(&folder).output().unwrap();
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(parse_score(&printed), result.final_solution.score, "{name}: {printed}");
+        let written = fs_err::read_to_string(folder.join("final/submission.csv")).unwrap();
+        assert_eq!(written, expected, "{name}");
+    }
+    let requirements = fs_err::read_to_string(out.join("requirements.txt")).unwrap();
+    assert!(requirements.contains("pandas==") && requirements.contains("scikit-learn=="));
 }
 
 #[tokio::test]

@@ -119,9 +119,14 @@ impl Terminal {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// The program's process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// How the program is doing, as the system names it: `S` for asleep, `T` for suspended.
     pub(crate) fn state(&self) -> String {
-        let path = format!("/proc/{}/stat", self.child.id());
+        let path = format!("/proc/{}/stat", self.id());
         let stat = fs_err::read_to_string(path).unwrap();
         stat.rsplit(") ").next().unwrap().chars().take(1).collect()
     }

@@ -386,6 +386,28 @@ fn what_is_misspelt_is_answered_with_the_nearest_name() {
     --- standard output
     exit code: 2
     ");
+    assert_snapshot!(said(&shop, &["rnu"]), @"
+    error: unrecognized subcommand 'rnu'
+
+    Usage: mle-star <COMMAND>
+    hint: a similar subcommand exists: 'run'
+    --- standard output
+    exit code: 2
+    ");
+    assert_snapshot!(said(&shop, &["run", "--runs"]), @"
+    error: unexpected argument '--runs' found
+
+    Usage: mle-star run [OPTIONS] <TASK>
+    hint: `mle-star run --help` says what there is
+    --- standard output
+    exit code: 2
+    ");
+    assert_snapshot!(said(&shop, &["run", "shop", "--agents", "playbok"]), @"
+    error: unknown agents `playbok`
+    hint: did you mean `playbook`? agents are claude, playbook, scripted:<file> or replay:<run>
+    --- standard output
+    exit code: 2
+    ");
     assert_snapshot!(said(&shop, &["run", "shop", "--metirc", "rmse"]), @"
     error: unexpected argument '--metirc' found
 

@@ -5,9 +5,10 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 
 use camino::Utf8Path;
+use mle_star_search::event::Record;
 
 use crate::browser::Browser;
-use crate::shop::{REPLIES, Shop, skipped, steps};
+use crate::shop::{REPLIES, Shop, records, skipped, steps};
 
 /// A browser, or a word on why there is none.
 fn browser() -> Option<Browser> {
@@ -163,6 +164,71 @@ fn prompts_replies_ablations_setup_and_problems_can_be_read() {
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
+/// How far the page is wider than its window.
+const OVERFLOW: &str =
+    "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.documentElement)";
+
+const LOOKS: [(u32, &str); 4] = [(1200, "light"), (1200, "dark"), (390, "light"), (390, "dark")];
+
+#[test]
+fn a_report_opens_alone_without_a_request_and_without_complaints() {
+    let Some(mut browser) = browser() else { return };
+    let shop = Shop::new();
+    let evil = "<img src=//evil.example/x><script src=//evil.example/y></script>";
+    shop.write("replies.yaml", &REPLIES.replace("raise the gain", &format!("raise {evil} it")));
+    shop.run("T=1 K=2 L=2 R=2 M=3").assert().success();
+    // Nothing of the run lies beside it.
+    let alone = shop.path().join("alone.html");
+    fs_err::rename(shop.only_run().join("report.html"), &alone).unwrap();
+    let address = format!("file://{alone}");
+    let mut backgrounds = Vec::new();
+    for (width, scheme) in LOOKS {
+        browser.look(width, scheme);
+        browser.open(&address);
+        browser.wait_for("document.readyState === 'complete'");
+        browser.eval("document.querySelectorAll('details').forEach((it) => { it.open = true; })");
+        assert_eq!(browser.eval(OVERFLOW), 0, "{width} {scheme}");
+        let charts = "[...document.querySelectorAll('svg')]
+            .filter((it) => it.getBoundingClientRect().width > 300).length";
+        assert_eq!(browser.eval(charts), 1, "{width} {scheme}");
+        assert_eq!(browser.eval("document.body.innerText.includes('<img src=//evil')"), true);
+        backgrounds.push(browser.eval("getComputedStyle(document.body).backgroundColor"));
+    }
+    assert_eq!(browser.complaints(), [""; 0]);
+    assert_eq!(browser.requests(), LOOKS.map(|_| address.clone()), "only the file itself");
+    assert_ne!(backgrounds.first(), backgrounds.get(1), "light and dark are not the same");
+}
+
+#[test]
+fn the_page_fits_every_window() {
+    let Some(mut browser) = browser() else { return };
+    let shop = Shop::new();
+    shop.run("T=2 K=2 L=2 R=2 M=4").assert().success();
+    let name = shop.only_run().file_name().unwrap().to_owned();
+    let page = Page::of(&shop, &shop.path().join("runs"));
+    browser.open(&page.address);
+    browser.wait_for("document.querySelector('.run')");
+    let parts = ["overview", "solutions", "ablations", "agents", "problems", "setup"];
+    let opened = "solutions?solution=phase2/path-0/outer-0/inner-0";
+    for (width, scheme) in LOOKS {
+        browser.look(width, scheme);
+        browser.eval("location.hash = '#/'");
+        browser.wait_for("document.querySelector('.run')");
+        assert_eq!(browser.eval(OVERFLOW), 0, "the list, {width} {scheme}");
+        for part in parts.iter().chain(&[opened]) {
+            browser.eval(&format!("location.hash = '#/run/{name}/{part}'"));
+            let tab = part.split('?').next().unwrap();
+            browser.wait_for(&format!(
+                "document.querySelector('#top [data-key=tab-{tab}][aria-selected=true]')"
+            ));
+            assert_eq!(browser.eval(OVERFLOW), 0, "{part}, {width} {scheme}");
+        }
+        browser.wait_for("document.querySelector('#panel .tabs')");
+        assert_eq!(browser.eval(OVERFLOW), 0, "the panel, {width} {scheme}");
+    }
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
 #[test]
 fn what_agents_and_scripts_write_stays_text() {
     let Some(mut browser) = browser() else { return };
@@ -226,6 +292,7 @@ fn a_stalled_client_does_not_delay_a_run() {
         })
         .collect();
     let rest = std::thread::spawn(move || lines.map(Result::unwrap).collect::<Vec<_>>());
+    let opened = jiff::Timestamp::now();
     shop.open();
 
     assert!(run.wait().unwrap().success(), "{:?}", rest.join());
@@ -233,4 +300,10 @@ fn a_stalled_client_does_not_delay_a_run() {
         stream.read_to_end(&mut Vec::new()).ok();
     }
     assert_eq!(steps(&shop.only_run()).last().unwrap(), "totals");
+    // The page waits 20 seconds for such a client. Had a step waited for the page, it would show.
+    let times: Vec<jiff::Timestamp> = records(&shop.only_run()).iter().map(Record::at).collect();
+    let opened = times.iter().rposition(|it| *it < opened).unwrap();
+    let pauses = times.iter().skip(opened).zip(times.iter().skip(opened + 1));
+    let longest = pauses.map(|(one, next)| next.duration_since(*one)).max().unwrap();
+    assert!(longest < jiff::SignedDuration::from_secs(15), "{longest:?}");
 }

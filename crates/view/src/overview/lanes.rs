@@ -70,6 +70,16 @@ pub struct OpenStep {
     pub script: Option<String>,
     /// If it runs a script: how long that may take.
     pub limit_seconds: Option<f64>,
+    /// If it runs a script: running time of the run when that could begin; `None` while others have
+    /// the machine.
+    pub runs_since_seconds: Option<f64>,
+}
+
+impl OpenStep {
+    /// Whether it has a script that cannot run yet.
+    pub fn waits(&self) -> bool {
+        self.script.is_some() && self.runs_since_seconds.is_none()
+    }
 }
 
 /// All lanes, in the order in which they began, and what is in flight.
@@ -77,6 +87,9 @@ pub struct OpenStep {
 pub(crate) struct Lanes {
     pub(crate) all: Vec<Lane>,
     pub(crate) open: Vec<OpenStep>,
+    /// How many scripts run side by side, if that is known. The others wait, and are let in in the
+    /// order in which they came.
+    pub(crate) slots: Option<usize>,
 }
 
 impl Lanes {
@@ -92,7 +105,10 @@ impl Lanes {
         key.clone_into(&mut lane.step);
         lane.state = LaneState::Working;
         lane.ended_seconds = seconds;
+        let running = self.open.iter().filter(|it| it.runs_since_seconds.is_some()).count();
+        let has_room = self.slots.is_none_or(|slots| running < slots);
         self.open.push(OpenStep {
+            runs_since_seconds: (script.is_some() && has_room).then_some(seconds),
             key: key.to_owned(),
             lane: name,
             began_seconds: seconds,
@@ -104,6 +120,11 @@ impl Lanes {
     pub(crate) fn ended(&mut self, key: &str, dollars: f64, seconds: f64) {
         let position = self.open.iter().position(|it| it.key == key);
         let Some(step) = position.map(|position| self.open.remove(position)) else { return };
+        if step.runs_since_seconds.is_some()
+            && let Some(next) = self.open.iter_mut().find(|it| it.waits())
+        {
+            next.runs_since_seconds = Some(seconds);
+        }
         let is_idle = !self.open.iter().any(|it| it.lane == step.lane);
         let lane = self.at(&step.lane, seconds);
         lane.cost_usd += dollars;

@@ -2,7 +2,8 @@
 
 use mle_star_search::event::{Event, Output, Record};
 use mle_star_search::models::Score;
-use mle_star_view::{LaneState, Overview, Solution, State, TroubleKind};
+use mle_star_view::{Condition, LaneState, Overview, Solution, State, TroubleKind, Work};
+use serde_json::json;
 
 use crate::fixture::{asking, rent, until, with_events};
 
@@ -79,7 +80,13 @@ fn a_run_can_be_looked_at_after_any_record() {
     for record in &rent() {
         overview.apply(record);
         let mut stopped = overview.clone();
-        stopped.stop();
+        let at_rest = stopped.settle(Work::Rests);
+        let is_over = stopped.state() == State::Finished;
+        let expected = match is_over {
+            true => (Condition::Finished, Condition::Finished),
+            false => (Condition::Stopped, Condition::Running),
+        };
+        assert_eq!((at_rest, overview.clone().settle(Work::GoesOn)), expected);
         assert!(stopped.open_steps().is_empty());
         assert!(stopped.lanes().iter().all(|lane| lane.state != LaneState::Working));
         serde_json::to_string(&stopped.whole()).unwrap();
@@ -102,25 +109,55 @@ fn a_script_that_runs_is_shown_with_its_limit() {
 }
 
 #[test]
+fn a_script_that_waits_for_the_machine_has_not_begun_to_run() {
+    let opened = until(|record| matches!(record, Record::Opened { .. }));
+    let Some(Record::Opened { header, .. }) = opened.first() else { panic!("no beginning") };
+    let slots = header.config.num_parallel_solutions.min(header.machine.cores);
+    assert_eq!(slots, 2, "what follows is for two");
+    let at = |second: i64| opened[0].at() + jiff::SignedDuration::from_secs(second);
+    let begin = |key: &str, second| -> Record {
+        let record = json!({"record": "started", "key": key, "at": at(second), "begun": {"what": "run",
+            "lane": key, "script": "a.py", "characters": 9, "time_limit_seconds": 60.0}});
+        serde_json::from_value(record).unwrap()
+    };
+    let mut overview = Overview::of(&opened);
+    for (key, second) in [("a", 1), ("b", 2), ("c", 3), ("d", 4)] {
+        overview.apply(&begin(key, second));
+    }
+    let since = |overview: &Overview| -> Vec<(String, Option<f64>)> {
+        let steps = overview.open_steps().iter();
+        steps.map(|it| (it.key.clone(), it.runs_since_seconds)).collect()
+    };
+    let step = |key: &str, since: Option<f64>| (key.to_owned(), since);
+    assert_eq!(
+        since(&overview),
+        [step("a", Some(1.0)), step("b", Some(2.0)), step("c", None), step("d", None)]
+    );
+    let end = json!({"record": "abandoned", "key": "b", "at": at(9)});
+    overview.apply(&serde_json::from_value(end).unwrap());
+    assert_eq!(since(&overview), [step("a", Some(1.0)), step("c", Some(9.0)), step("d", None)]);
+}
+
+#[test]
 fn a_call_that_was_in_flight_at_a_kill_is_taken_to_have_cost_something() {
     let records = asking("phase2/path-0/outer-1/ablation");
     let paid: f64 = records.iter().filter_map(|it| it.finished()?.1.cost_usd()).sum();
     let mut overview = Overview::of(&records);
     assert!((overview.tally.cost_usd().unwrap() - paid).abs() < 1e-9);
     let in_flight: Vec<String> = overview.open_steps().iter().map(|it| it.key.clone()).collect();
-    overview.stop();
+    overview.settle(Work::Rests);
     let costs = &overview.tally.costs;
     let calls = in_flight.iter().filter(|it| !it.ends_with("/run")).count();
     assert!(calls > 0 && costs.estimated_cost_usd > 0.15, "{in_flight:?} {costs:?}");
     assert!((costs.total_cost_usd - paid - costs.estimated_cost_usd).abs() < 1e-9);
-    overview.stop();
+    overview.settle(Work::Rests);
     assert!((overview.tally.cost_usd().unwrap() - paid - costs_of(&records)).abs() < 1e-9);
 }
 
 /// What the calls are estimated at that are in flight at the end.
 fn costs_of(records: &[Record]) -> f64 {
     let mut overview = Overview::of(records);
-    overview.stop();
+    overview.settle(Work::Rests);
     overview.tally.costs.estimated_cost_usd
 }
 
