@@ -159,11 +159,11 @@ impl Claude {
         match (answered, warning) {
             (Ok(reply), Some(warning)) => Ok(warned(reply, warning)),
             (Err(AgentError::NoAnswer { cost_usd, .. }), Some(warning))
-                if searches.are_in_vain() =>
+                if searches.are_in_vain() && left(call.max_budget_usd, cost_usd) != Some(0.0) =>
             {
                 // Some models give up when their searches fail. They are not let search again.
-                let mut without = web::without(call);
-                without.max_budget_usd = left(call.max_budget_usd, cost_usd);
+                let max_budget_usd = left(call.max_budget_usd, cost_usd);
+                let without = Call { max_budget_usd, ..web::without(call) };
                 let answered = self.converse(&without, &searches).await;
                 costing_more(answered, cost_usd).map(|reply| warned(reply, warning))
             }
@@ -352,9 +352,9 @@ fn costing_more(
     }
 }
 
-/// What is left of a budget. The program takes nothing for no limit, so it is never nothing.
+/// What is left of a budget.
 fn left(budget: Option<f64>, spent: Option<f64>) -> Option<f64> {
-    budget.map(|budget| (budget - spent.unwrap_or_default()).max(1e-6))
+    budget.map(|budget| (budget - spent.unwrap_or_default()).max(0.0))
 }
 
 /// Whether the conversation that should go on is gone, damaged or too long to go on.
