@@ -9,6 +9,7 @@ pub mod scripted;
 
 use std::fmt::Debug;
 
+use camino::Utf8PathBuf;
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -51,6 +52,17 @@ pub struct Call {
     pub max_turns: Option<u32>,
     /// What the conversation may cost, in US dollars.
     pub max_budget_usd: Option<f64>,
+    /// The conversations that this one belongs to; none if it is to be forgotten after the reply.
+    pub thread: Option<Thread>,
+}
+
+/// Conversations that are kept, so that one can go on where another ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Thread {
+    /// The folder that they are kept in.
+    pub folder: Utf8PathBuf,
+    /// The [`session`](Reply::session) to go on with; none in the first call of a thread.
+    pub after: Option<String>,
 }
 
 /// What came back.
@@ -64,6 +76,12 @@ pub struct Reply {
     /// What the call cost in US dollars, if the agent knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// The conversation, if it was kept and another can go on with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// What a person should know about how the reply came about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 impl Reply {

@@ -133,7 +133,7 @@ impl Script {
                 let text = with_indices(text, &call.step);
                 let structured =
                     call.schema.as_ref().and_then(|_| serde_json::from_str(&text).ok());
-                Ok(Reply { text, structured, cost_usd: rule.cost_usd })
+                Ok(Reply { structured, cost_usd: rule.cost_usd, ..Reply::text(text) })
             }
             (None, reason) => Err(AgentError::NoAnswer {
                 reason: reason.clone().unwrap_or_default(),
@@ -187,6 +187,7 @@ mod tests {
             model: "sonnet".to_owned(),
             max_turns: None,
             max_budget_usd: None,
+            thread: None,
         }
     }
 

@@ -81,7 +81,7 @@ impl Conversation {
             form: options.form(),
             spent_usd: match options.session {
                 Session::New | Session::Named(_) | Session::Unrecorded(_) => Some(0.0),
-                Session::Resume(_) | Session::Fork(_) => None, // the figure goes on, too
+                Session::Resume(_) | Session::Fork { .. } => None, // the figure goes on, too
             },
             is_answering: false,
             interrupter: Interrupter::default(),

@@ -19,6 +19,7 @@ use std::process::{Child, Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, wait,
 };
@@ -86,8 +87,18 @@ async fn run(mut arguments: impl Iterator<Item = OsString>) -> io::Result<u8> {
             kept.reap();
         }
     }
-    kill_descendants(getpid(), KILLING, || kept.reap());
+    // Whoever is left has become our child, so there is nobody to look for if we have none.
+    if kept.reap() == Left::Somebody {
+        kill_descendants(getpid(), KILLING, || _ = kept.reap());
+    }
     Ok(kept.ended.unwrap_or(128 + 9))
+}
+
+/// Whether there are children that have not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    Nobody,
+    Somebody,
 }
 
 /// The program, and how it ended if it has.
@@ -99,10 +110,16 @@ struct Kept {
 
 impl Kept {
     /// Collects every child that has ended: the program, and whoever was adopted.
-    fn reap(&mut self) {
-        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
-            if Some(pid) == Pid::from_raw(self.child.id().cast_signed()) {
-                self.ended = Some(code(status));
+    fn reap(&mut self) -> Left {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) => {
+                    if Some(pid) == Pid::from_raw(self.child.id().cast_signed()) {
+                        self.ended = Some(code(status));
+                    }
+                }
+                Err(Errno::CHILD) => return Left::Nobody,
+                Ok(None) | Err(_) => return Left::Somebody,
             }
         }
     }

@@ -75,7 +75,12 @@ pub enum Session {
     /// One that was had before goes on.
     Resume(Uuid),
     /// One that was had before is copied, and the copy goes on.
-    Fork(Uuid),
+    Fork {
+        /// The one that stays as it is.
+        from: Uuid,
+        /// The id of the copy, which nobody has used before.
+        to: Uuid,
+    },
 }
 
 /// The variables that the program and its tools see.
@@ -190,7 +195,15 @@ impl Options {
         match self.session {
             Session::New => {}
             Session::Named(id) | Session::Unrecorded(id) => option("session-id", &id.to_string()),
-            Session::Resume(id) | Session::Fork(id) => option("resume", &id.to_string()),
+            Session::Resume(id) => option("resume", &id.to_string()),
+            Session::Fork { from, to } => {
+                option("resume", &from.to_string());
+                option("session-id", &to.to_string());
+            }
+        }
+        if let Session::Resume(_) | Session::Fork { .. } = self.session {
+            // Else it is told about itself what it was told then.
+            option("system-prompt-snapshot", "off");
         }
         if !self.servers.is_empty() {
             let names = self.servers.iter().map(|server| &server.name);
@@ -203,7 +216,7 @@ impl Options {
         words.extend(match self.session {
             Session::New | Session::Named(_) | Session::Resume(_) => None,
             Session::Unrecorded(_) => Some("--no-session-persistence".to_owned()),
-            Session::Fork(_) => Some("--fork-session".to_owned()),
+            Session::Fork { .. } => Some("--fork-session".to_owned()),
         });
         words.into_iter().map(OsString::from).collect()
     }
@@ -262,7 +275,7 @@ mod tests {
             max_turns: Some(3),
             max_budget_usd: Some(0.25),
             permission_mode: PermissionMode::Bypass,
-            session: Session::Fork(Uuid::nil()),
+            session: Session::Fork { from: Uuid::nil(), to: Uuid::max() },
             servers: vec![ToolServer::new("mle", [])],
             ..Options::default()
         };
@@ -280,6 +293,8 @@ mod tests {
                 "--max-budget-usd=0.25",
                 "--permission-mode=bypassPermissions",
                 "--resume=00000000-0000-0000-0000-000000000000",
+                "--session-id=ffffffff-ffff-ffff-ffff-ffffffffffff",
+                "--system-prompt-snapshot=off",
                 "--mcp-config={\"mcpServers\":{\"mle\":{\"type\":\"sdk\",\"name\":\"mle\"}}}",
                 "--allowedTools=mcp__mle__*",
                 "--fork-session",

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use camino::{Utf8Path, Utf8PathBuf};
 use mle_star_agent::scripted::ScriptError;
 use mle_star_agent::{Agent, AgentError, Reply, Scripted};
-use mle_star_claude::Cli;
+use mle_star_claude::{Cli, Permission};
 use mle_star_exec::machine::Package;
 use mle_star_journal::JournalError;
 use mle_star_playbook::{Options, Playbook, ShapeError};
@@ -78,6 +78,8 @@ pub(crate) struct Briefing<'a> {
     pub(crate) task: &'a TaskDescription,
     pub(crate) config: &'a PipelineConfig,
     pub(crate) data: &'a DataProfile,
+    /// Who decides on the use of tools, besides the policy.
+    pub(crate) permission: Option<&'a Permission>,
     /// The installed packages; none before it is known which Python will be used.
     pub(crate) packages: &'a [Package],
 }
@@ -152,11 +154,11 @@ impl fmt::Display for Agents {
 
 /// Agents behind the `claude` program.
 async fn claude(briefing: &Briefing<'_>, reach: Reach) -> Result<Box<dyn Agent>, RunError> {
-    let Briefing { task, config, supervisor, .. } = *briefing;
+    let Briefing { task, config, supervisor, permission, .. } = *briefing;
     let path = config.claude_path.as_deref().map(Utf8Path::as_std_path);
     let cli = Cli::find(path).await.map_err(ClaudeError::from).map_err(AgentsError::from)?;
     let cli = cli.launched(executor::keeper(supervisor)?);
-    let claude = Claude::new(cli, config, task.data_dir.clone(), reach);
+    let claude = Claude::new(cli, config, task.data_dir.clone(), reach, permission.cloned());
     Ok(Box::new(claude.map_err(AgentsError::from)?))
 }
 

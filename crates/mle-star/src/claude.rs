@@ -3,7 +3,11 @@
 //! The program gets a home of its own, which ends with the run, and a new folder for each call in
 //! which `./input` is the data. Of our variables it sees those that say how the model is reached,
 //! but not the key: a forwarder of ours adds that, so that no tool can ask for it. [`Credentials`]
-//! says whether there is a way to the model at all; `over` puts other agents in its place.
+//! says whether there is a way to the model at all; `over` puts other agents in its place. `web`
+//! notices when a search of the web came to nothing.
+//!
+//! Where calls go on with the conversation of an earlier one, each goes on with a copy: what it goes
+//! on with stays as it was, so a call that is killed and made again finds what it found before.
 //!
 //! Deliberately absent: retries. The program makes requests again by itself; what fails after that
 //! is asked again by the search, which knows how much time there is.
@@ -11,20 +15,21 @@
 mod over;
 mod reach;
 mod tools;
+mod web;
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{DirBuilderExt as _, symlink};
 use std::path::PathBuf;
 use std::time::Instant;
 
 use camino::Utf8PathBuf;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use mle_star_agent::{Agent, AgentError, Call, Reply};
+use mle_star_agent::{Agent, AgentError, Call, Reply, Thread};
 use mle_star_claude::error::Retry;
 use mle_star_claude::{
-    Answer, Cli, Conversation, Environment, Error, Message, Options, PermissionMode, Reason,
-    Session, Uuid,
+    Answer, Cli, Conversation, Environment, Error, Message, Options, Permission, PermissionMode,
+    Reason, Session, Uuid,
 };
 use mle_star_exec::in_full;
 use mle_star_exec::scratch::Scratch;
@@ -37,6 +42,7 @@ use tempfile::TempDir;
 pub(crate) use self::over::Over;
 pub(crate) use self::reach::{Reach, leads_to_a_model};
 use self::tools::Toolbox;
+use self::web::Searches;
 
 /// By what the service knows who we are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +77,7 @@ pub(crate) struct Claude {
     state: Scratch,
     data_dir: Utf8PathBuf,
     permission_mode: PermissionMode,
+    permission: Option<Permission>,
     toolbox: Toolbox,
     definitions: BTreeMap<String, Value>,
     reach: Reach,
@@ -113,6 +120,7 @@ impl Claude {
         config: &PipelineConfig,
         data_dir: Utf8PathBuf,
         reach: Reach,
+        permission: Option<Permission>,
     ) -> Result<Self, ClaudeError> {
         let state = Scratch::new("claude")?;
         for folder in ["home", "tmp", "work"] {
@@ -130,21 +138,79 @@ impl Claude {
             toolbox: Toolbox::new(config, data_dir.clone()),
             data_dir,
             permission_mode: match config.permission_mode {
+                // Who wants to be asked is asked.
+                models::PermissionMode::BypassPermissions if permission.is_some() => {
+                    PermissionMode::Ask
+                }
                 models::PermissionMode::BypassPermissions => PermissionMode::Bypass,
                 models::PermissionMode::AcceptEdits => PermissionMode::AcceptEdits,
             },
+            permission,
             definitions: definitions(config)?,
             reach,
         })
     }
 
-    async fn converse(&self, call: &Call) -> Result<Reply, AgentError> {
+    /// Answers from the model's own knowledge where the web cannot be searched, and says so.
+    async fn answer(&self, call: &Call) -> Result<Reply, AgentError> {
+        let searches = Searches::default();
+        let answered = self.converse(call, &searches).await;
+        let warning = searches.warning(call).filter(|_| self.reach.is_a_model());
+        match (answered, warning) {
+            (Ok(reply), Some(warning)) => Ok(warned(reply, warning)),
+            (Err(AgentError::NoAnswer { cost_usd, .. }), Some(warning))
+                if searches.are_in_vain() && left(call.max_budget_usd, cost_usd) != Some(0.0) =>
+            {
+                // Some models give up when their searches fail. They are not let search again.
+                let max_budget_usd = left(call.max_budget_usd, cost_usd);
+                let without = Call { max_budget_usd, ..web::without(call) };
+                let answered = self.converse(&without, &searches).await;
+                costing_more(answered, cost_usd).map(|reply| warned(reply, warning))
+            }
+            (answered, _) => answered,
+        }
+    }
+
+    /// One conversation, or another if it cannot go on with the one that it should go on with.
+    async fn converse(&self, call: &Call, searches: &Searches) -> Result<Reply, AgentError> {
         let id = Uuid::new_v4();
+        let session = match &call.thread {
+            None => Session::Unrecorded(id), // the journal has what matters
+            Some(Thread { after: None, .. }) => Session::Named(id),
+            // What is no id is the id of nothing.
+            Some(Thread { after: Some(before), .. }) => {
+                Session::Fork { from: before.parse().unwrap_or_default(), to: id }
+            }
+        };
+        let answered = self.talk(call, id, session, searches).await?;
+        match (answered, session) {
+            (Err(error), Session::Fork { .. }) if cannot_go_on(&error) => {
+                let id = Uuid::new_v4();
+                let why = in_full(&error);
+                let warning =
+                    format!("began a fresh conversation: that of its path cannot go on: {why}");
+                let answered = self.talk(call, id, Session::Named(id), searches).await?;
+                let answered = answered.map_err(|error| failure(&error));
+                costing_more(answered, error.cost_usd()).map(|reply| warned(reply, warning))
+            }
+            (answered, _) => answered.map_err(|error| failure(&error)),
+        }
+    }
+
+    /// One conversation.
+    async fn talk(
+        &self,
+        call: &Call,
+        id: Uuid,
+        session: Session,
+        searches: &Searches,
+    ) -> Result<Result<Reply, Error>, AgentError> {
         let _expected = self.reach.expect(id, call);
-        let folder = self.folder().map_err(|error| AgentError::Unavailable {
+        let folder = self.folder(call).map_err(|error| AgentError::Unavailable {
             reason: format!("there is no place for the conversation: {error}"),
         })?;
-        let options = self.options(call, id, &folder);
+        let hooks = self.toolbox.hooks(call, id, folder.path(), &self.home(), searches);
+        let options = Options { session, hooks, ..self.options(call, &folder) };
         let begun = Instant::now();
         let answer = match Conversation::start(&self.cli, options).await {
             Err(error) => Err(error),
@@ -159,17 +225,22 @@ impl Claude {
             step = call.step, lane = call.lane, role = call.role, session = %id,
             elapsed_ms = millis(begun), ok = answer.is_ok(), "conversation ended"
         );
-        answer.map(reply).map_err(|error| failure(&error))
+        let kept = call.thread.is_some().then(|| id.to_string());
+        Ok(answer.map(|answer| Reply { session: kept, ..reply(answer) }))
     }
 
-    /// A folder for one call, which ends with it.
-    fn folder(&self) -> std::io::Result<TempDir> {
+    /// A folder for one call, which ends with it; and the one that its conversation is kept in.
+    fn folder(&self, call: &Call) -> std::io::Result<TempDir> {
+        if let Some(thread) = &call.thread {
+            // What is said there is for nobody else to read.
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&thread.folder)?;
+        }
         let folder = tempfile::tempdir_in(self.state.path().join("work"))?;
         symlink(&self.data_dir, folder.path().join("input"))?;
         Ok(folder)
     }
 
-    fn options(&self, call: &Call, id: Uuid, folder: &TempDir) -> Options {
+    fn options(&self, call: &Call, folder: &TempDir) -> Options {
         Options {
             model: Some(call.model.clone()),
             system_prompt: call.system_prompt.clone(),
@@ -178,11 +249,10 @@ impl Claude {
             max_turns: call.max_turns,
             max_budget_usd: call.max_budget_usd,
             permission_mode: self.permission_mode,
-            session: Session::Unrecorded(id), // the journal has what matters
+            permission: self.permission.clone(),
             folder: Some(folder.path().to_owned()),
-            environment: self.environment(),
+            environment: self.environment(call),
             agents: self.definitions.clone(),
-            hooks: self.toolbox.hooks(call, id, folder.path(), &self.home()),
             servers: self.toolbox.servers(),
             ..Options::default()
         }
@@ -192,7 +262,7 @@ impl Claude {
         self.state.path().join("home")
     }
 
-    fn environment(&self) -> Environment {
+    fn environment(&self, call: &Call) -> Environment {
         let mut environment = self
             .reach
             .environment()
@@ -201,6 +271,9 @@ impl Claude {
         if rustix::process::geteuid().is_root() {
             // Else it refuses to work for root without asking. What tools may do is ours to say.
             environment = environment.with("IS_SANDBOX", "1");
+        }
+        if let Some(thread) = &call.thread {
+            environment = environment.with("CLAUDE_CONFIG_DIR", &thread.folder);
         }
         environment
     }
@@ -212,7 +285,7 @@ impl Agent for Claude {
     }
 
     fn ask<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Reply, AgentError>> {
-        self.converse(call).boxed()
+        self.answer(call).boxed()
     }
 }
 
@@ -244,7 +317,50 @@ fn note(call: &Call, message: &Message) {
 
 fn reply(answer: Answer) -> Reply {
     let Answer { text, structured, cost_usd, .. } = answer;
-    Reply { text, structured, cost_usd }
+    Reply { text, structured, cost_usd, ..Reply::default() }
+}
+
+fn warned(mut reply: Reply, warning: String) -> Reply {
+    reply.warnings.push(warning);
+    reply
+}
+
+/// The same with what was spent before on the same call.
+fn costing_more(
+    answered: Result<Reply, AgentError>,
+    before: Option<f64>,
+) -> Result<Reply, AgentError> {
+    let Some(before) = before.filter(|cost| *cost > 0.0) else { return answered };
+    let more = |cost: Option<f64>| Some(cost.unwrap_or_default() + before);
+    match answered {
+        Ok(reply) => Ok(Reply { cost_usd: more(reply.cost_usd), ..reply }),
+        Err(AgentError::NoAnswer { reason, cost_usd }) => {
+            Err(AgentError::NoAnswer { reason, cost_usd: more(cost_usd) })
+        }
+        Err(AgentError::Unavailable { reason }) => {
+            Err(AgentError::BrokenOff { reason, cost_usd: Some(before) })
+        }
+        // What is not known stays so: the estimate that is made of it is for a whole call.
+        Err(AgentError::BrokenOff { reason, cost_usd }) => {
+            Err(AgentError::BrokenOff { reason, cost_usd: cost_usd.and_then(|it| more(Some(it))) })
+        }
+        Err(
+            error @ (AgentError::Unauthorized { .. }
+            | AgentError::Unusable { .. }
+            | AgentError::NotScripted { .. }),
+        ) => Err(error),
+    }
+}
+
+/// What is left of a budget.
+fn left(budget: Option<f64>, spent: Option<f64>) -> Option<f64> {
+    budget.map(|budget| (budget - spent.unwrap_or_default()).max(0.0))
+}
+
+/// Whether the conversation that should go on is gone, damaged or too long to go on.
+fn cannot_go_on(error: &Error) -> bool {
+    let has_ended = matches!(error, Error::Exited { code: Some(code), .. } if *code < 128); // not killed
+    has_ended || error.reason() == Some(&Reason::PromptTooLong)
 }
 
 /// What the search can do about it.

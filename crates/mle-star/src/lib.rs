@@ -48,6 +48,7 @@ mod clock;
 mod executor;
 pub mod secrets;
 
+pub use mle_star_claude::hooks as permission;
 pub use mle_star_exec::sandbox;
 pub use mle_star_search::models::{self, FinalResult, PipelineConfig, TaskDescription};
 pub use mle_star_search::{Diagnostics, PipelineError};

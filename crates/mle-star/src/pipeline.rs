@@ -5,6 +5,7 @@ use fs_err as fs;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use mle_star_agent::scripted::ScriptError;
+use mle_star_claude::Permission;
 use mle_star_exec::sandbox::Wish;
 use mle_star_exec::venv::VenvError;
 use mle_star_exec::{ExecError, Executor, Local, machine};
@@ -40,6 +41,7 @@ pub struct Pipeline {
     reference_discussions: Vec<String>,
     sandbox: Wish,
     supervisor: Option<Utf8PathBuf>,
+    permission: Option<Permission>,
 }
 
 /// Why a run did not begin, or ended without a result.
@@ -128,6 +130,8 @@ pub struct Resume {
     pub sandbox: Option<Wish>,
     /// The program that supervises scripts, if not this one.
     pub supervisor: Option<Utf8PathBuf>,
+    /// Who decides on the use of tools; see [`Pipeline::permission`]. It is not on record.
+    pub permission: Option<Permission>,
 }
 
 impl Pipeline {
@@ -144,6 +148,7 @@ impl Pipeline {
             reference_discussions: Vec::new(),
             sandbox: Wish::default(),
             supervisor: None,
+            permission: None,
         }
     }
 
@@ -203,6 +208,15 @@ impl Pipeline {
         Self { supervisor: Some(program.into()), ..self }
     }
 
+    /// Somebody who decides, besides the policy, whether Claude's agents may use a tool. They are
+    /// asked before every use that does more than read: with this, the default `permission_mode`
+    /// bypasses nothing; with `acceptEdits`, they are not asked about files in the agent's own
+    /// folder. What the policy denies they are never asked about.
+    #[must_use]
+    pub fn permission(self, permission: Permission) -> Self {
+        Self { permission: Some(permission), ..self }
+    }
+
     /// Discussions that the solution must not be a copy of.
     #[must_use]
     pub fn reference_discussions(self, reference_discussions: Vec<String>) -> Self {
@@ -212,7 +226,7 @@ impl Pipeline {
     /// Runs it to its end.
     pub async fn run(self) -> Result<FinalResult, RunError> {
         let run = self.open().await?;
-        complete(&run).await
+        Box::pin(complete(&run)).await // whoever waits for it has no room for all of its parts
     }
 
     /// Checks everything that can be checked before money is spent, and opens the run directory.
@@ -239,7 +253,7 @@ impl Pipeline {
 
     async fn checked(self, if_absent: IfAbsent) -> Result<Checked, RunError> {
         let Self { mut task, settings, preset, agents, runs, python, .. } = self;
-        let Self { progress, reference_discussions, sandbox, supervisor, .. } = self;
+        let Self { progress, reference_discussions, sandbox, supervisor, permission, .. } = self;
         task.validate()?;
         let environment = ConfigLayer::from_environment(utf8_environment())?;
         let mut config = settings.over(environment).over(preset).resolve()?;
@@ -261,6 +275,7 @@ impl Pipeline {
             task: &task,
             config: &config,
             data: &data,
+            permission: permission.as_ref(),
             packages: &[],
         };
         // What is wrong is said before minutes are spent on packages.
@@ -314,6 +329,7 @@ impl Resume {
             progress: Progress::default(),
             sandbox: None,
             supervisor: None,
+            permission: None,
         }
     }
 
@@ -353,6 +369,7 @@ impl Resume {
             task: &header.task,
             config: &header.config,
             data: &header.data,
+            permission: self.permission.as_ref(),
             packages: &header.machine.packages,
         };
         let agent = agents.open(&briefing).await?;

@@ -12,9 +12,12 @@ mod score;
 mod solution;
 mod task;
 
-pub use agent::{AgentConfig, AgentModel, AgentType, ToolProfile, build_default_agent_configs};
+pub use agent::{
+    AgentConfig, AgentModel, AgentType, ToolProfile, WEB_TOOLS, build_default_agent_configs,
+};
 pub use config::{
     ConfigError, ConfigLayer, LogLevel, PermissionMode, PhaseTimeBudget, PipelineConfig, Preset,
+    SessionScope, WebSearch,
 };
 pub use metric::known_direction;
 pub use reply::{

@@ -17,6 +17,9 @@ use crate::step::RunCtx;
 pub use inner::run_phase2_inner_loop;
 pub use outer::{EXTRACTOR_CALLS, run_phase2_outer_loop};
 
+/// How the lanes of paths are called, but for their numbers.
+const PATH: &str = "path-";
+
 /// What all paths gave.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Paths {
@@ -37,7 +40,7 @@ pub async fn run_phase2(ctx: &RunCtx<'_>, phase1: &Phase1Result) -> Result<Paths
     }
     let budget = budget::path_budget(config, budget::phase2_budget(config, ctx.elapsed()));
     let paths = (0..config.num_parallel_solutions).map(|path| {
-        let name = format!("path-{path}");
+        let name = format!("{PATH}{path}");
         let ctx = ctx.scope(&name).in_lane(&name);
         async move {
             let initial = phase1.initial_solution.clone();
@@ -61,7 +64,7 @@ pub async fn run_phase2(ctx: &RunCtx<'_>, phase1: &Phase1Result) -> Result<Paths
                 (placeholder(phase1), Some(error.in_full()))
             }
         };
-        let cut_short = ctx.scope(format_args!("path-{path}")).lacked().is_some();
+        let cut_short = ctx.scope(format_args!("{PATH}{path}")).lacked().is_some();
         ctx.tell(Event::PathEnded {
             path,
             best: result.best_score,
@@ -77,6 +80,11 @@ pub async fn run_phase2(ctx: &RunCtx<'_>, phase1: &Phase1Result) -> Result<Paths
         PhaseOutcome::Completed
     };
     Ok(Paths { results, outcome, failures })
+}
+
+/// Whether a lane is that of a path.
+pub(crate) fn is_path(lane: &str) -> bool {
+    lane.starts_with(PATH)
 }
 
 /// What a failed path contributes: the solution it started from.

@@ -49,6 +49,11 @@ impl RunDir {
         self.root.join("shared")
     }
 
+    /// Conversations that are kept, where calls go on with those of earlier ones.
+    pub fn sessions(&self) -> Utf8PathBuf {
+        self.root.join("sessions")
+    }
+
     /// What is known of one execution of a script, besides the journal: the script by its file
     /// name in `solutions/`, in the step `key`.
     pub(crate) fn job(&self, key: &str, script: &str) -> Utf8PathBuf {

@@ -10,6 +10,7 @@ mod key;
 mod limit;
 mod recall;
 mod recorder;
+mod thread;
 
 use std::future::Future;
 use std::pin::pin;
@@ -37,6 +38,7 @@ use crate::state::{PipelineState, Tally};
 pub use key::{Digest, StepKey};
 use recall::Recall;
 use recorder::{Lookup, Recorder};
+use thread::Threads;
 
 /// Says what time it is. The search itself never asks: only what is recorded carries a time.
 pub trait Clock: std::fmt::Debug + Send + Sync {
@@ -71,6 +73,7 @@ pub struct Run {
     agent_turns: Semaphore,
     script_slots: Semaphore,
     purse: Purse,
+    threads: Threads,
     /// Why the agents were given up, once they were.
     agents_lost: Mutex<Option<String>>,
     /// Set when no new step may begin.
@@ -183,6 +186,7 @@ impl Run {
             dir,
             recorder,
             purse: Purse::default(),
+            threads: Threads::default(),
             agents_lost: Mutex::new(None),
             halted: AtomicBool::new(false),
             in_flight: AtomicUsize::new(0),

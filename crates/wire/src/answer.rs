@@ -49,6 +49,7 @@ pub(crate) enum Block {
     Text(String),
     Thinking(String),
     ToolUse { name: String, input: Value },
+    Other(Value),
 }
 
 /// How a reply ends. The numbers are events of a stream, or pieces of a plain body.
@@ -113,6 +114,12 @@ impl Answer {
     /// A further use of a tool in the same message.
     pub fn and_tool_use(self, name: impl Into<String>, input: Value) -> Self {
         self.and(Block::ToolUse { name: name.into(), input })
+    }
+
+    /// A further block of any kind in the same message, such as what a search of the service's own
+    /// has found. It is sent whole.
+    pub fn and_block(self, block: Value) -> Self {
+        self.and(Block::Other(block))
     }
 
     /// The tokens that this message is said to have taken. Without this they are estimated.

@@ -104,6 +104,7 @@ fn estimate(request: &Request, blocks: &[Block]) -> Usage {
     let written = blocks.iter().map(|block| match block {
         Block::Text(text) | Block::Thinking(text) => text.len(),
         Block::ToolUse { name, input } => name.len() + input.to_string().len(),
+        Block::Other(block) => block.to_string().len(),
     });
     Usage {
         input: estimate_tokens(request.body.to_string().len()),
@@ -200,6 +201,7 @@ impl Message<'_> {
             Block::ToolUse { name, input } => {
                 json!({"type": "tool_use", "id": self.tool_id(index), "name": name, "input": input})
             }
+            Block::Other(block) => block.clone(),
         }
     }
 
@@ -210,6 +212,7 @@ impl Message<'_> {
             Block::ToolUse { name, .. } => {
                 json!({"type": "tool_use", "id": self.tool_id(index), "name": name, "input": {}})
             }
+            Block::Other(block) => block.clone(),
         }
     }
 
@@ -228,6 +231,7 @@ impl Message<'_> {
                 .pieces(&input.to_string())
                 .map(|piece| json!({"type": "input_json_delta", "partial_json": piece}))
                 .collect(),
+            Block::Other(_) => Vec::new(),
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, ready};
 
-use crate::{Answer, Request};
+use crate::{Answer, Request, Usage};
 
 /// Answers requests. A closure `Fn(&Request) -> Answer` does.
 ///
@@ -14,6 +14,9 @@ use crate::{Answer, Request};
 pub trait Respond: Send + Sync + 'static {
     /// The answer to one request.
     fn respond<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer>;
+
+    /// Hears which tokens the answer to a request is said to have taken, before it is sent.
+    fn answered(&self, _request: &Request, _usage: Usage) {}
 }
 
 impl<F> Respond for F
@@ -28,6 +31,10 @@ where
 impl<R: Respond + ?Sized> Respond for Arc<R> {
     fn respond<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer> {
         (**self).respond(request)
+    }
+
+    fn answered(&self, request: &Request, usage: Usage) {
+        (**self).answered(request, usage);
     }
 }
 

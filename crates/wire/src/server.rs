@@ -174,6 +174,7 @@ async fn answer<R: Respond>(
     let number = shared.answered.fetch_add(1, Ordering::Relaxed) + 1;
     let reply = render(answer, &request, number);
     *shared.log().usage.entry(request.model.clone()).or_default() += reply.usage;
+    responder.answered(&request, reply.usage);
     drop(request);
     send(reply).await
 }

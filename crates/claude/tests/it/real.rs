@@ -160,6 +160,35 @@ async fn a_session_goes_on_in_another_process_and_costs_only_what_is_new() {
     assert!(error.to_string().contains("No conversation found"), "{error}");
 }
 
+/// REQ-OR-021, REQ-OR-028
+#[tokio::test]
+async fn a_copy_of_a_session_has_its_own_id_and_budget_and_leaves_the_session_as_it_was() {
+    let say = |text: &str| wire::Answer::text(text).with_usage(usage(1000, 100));
+    let answers = ["one", "two", "three", "four"].map(say);
+    let Some(place) = Place::new(Script::new(answers)).await else { return };
+    let [first, second, third, other] = [(); 4].map(|()| Uuid::new_v4());
+    let ask = async |session: Session, prompt: &str, max_budget_usd: Option<f64>| {
+        let system_prompt = format!("You are told {prompt}.");
+        let options = Options { session, system_prompt, max_budget_usd, ..place.options() };
+        place.ask(options).await.unwrap()
+    };
+    let cost = ask(Session::Named(first), "one", None).await.cost_usd.unwrap();
+    ask(Session::Fork { from: first, to: second }, "two", None).await;
+    // More was spent on the session than this one may cost, but not by this one.
+    let session = Session::Fork { from: second, to: third };
+    let answer = ask(session, "three", Some(1.5 * cost)).await;
+    assert_eq!(answer.session_id, Some(third.to_string()));
+    assert!((answer.cost_usd.unwrap() - cost).abs() < 1e-9, "{answer:?}");
+    ask(Session::Fork { from: first, to: other }, "four", None).await;
+
+    let requests = place.server.requests();
+    let turns: Vec<usize> = requests.iter().map(|request| request.user_texts().len()).collect();
+    assert_eq!(turns, [1, 2, 3, 2]);
+    let ids: Vec<_> = requests.iter().map(|request| request.session.clone().unwrap()).collect();
+    assert_eq!(ids, [first, second, third, other].map(|id| id.to_string()));
+    assert!(requests[3].system.ends_with("You are told four."), "{}", requests[3].system);
+}
+
 #[tokio::test]
 async fn structure_comes_from_the_schema_and_prose_is_a_failure() {
     let structured = wire::Answer::text("Well, ")

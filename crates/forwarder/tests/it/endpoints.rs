@@ -107,6 +107,24 @@ async fn a_certificate_is_trusted_only_if_it_is_named() {
 }
 
 #[tokio::test]
+async fn certificates_are_read_from_the_files_that_variables_name() {
+    for variable in ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"] {
+        let server = Server::start(Script::new([Answer::text("a")])).await.unwrap();
+        let secured = Secured::start(&server).await;
+        let variables = [
+            ("ANTHROPIC_BASE_URL", secured.url.clone()),
+            ("ANTHROPIC_API_KEY", KEY.to_owned()),
+            (variable, secured.certificate.to_string_lossy().into_owned()),
+        ];
+        let upstream = Upstream::from_variables(|name| {
+            variables.iter().find(|(own, _)| *own == name).map(|(_, value)| value.clone())
+        });
+        let forwarder = Forwarder::start(upstream.unwrap()).await.unwrap();
+        assert_eq!(ask(&forwarder, true).await.status, 200, "{variable}");
+    }
+}
+
+#[tokio::test]
 async fn a_proxy_gets_a_tunnel_and_never_the_key() {
     let server = Server::start(Script::new([Answer::text("a")])).await.unwrap();
     let secured = Secured::start(&server).await;

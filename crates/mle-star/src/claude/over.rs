@@ -14,7 +14,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use mle_star_agent::{Agent, AgentError, Call, Reply};
 use mle_star_claude::Uuid;
-use mle_star_wire::{Answer, Request, Respond, Server};
+use mle_star_wire::{Answer, Request, Respond, Server, Usage};
 
 /// The tool by which the model gives a structured reply.
 const STRUCTURED: &str = "StructuredOutput";
@@ -102,6 +102,16 @@ impl Behind {
 impl Respond for Behind {
     fn respond<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Answer> {
         self.answer(request).boxed()
+    }
+
+    /// What the program should come to in its sums.
+    fn answered(&self, request: &Request, usage: Usage) {
+        let Usage { input, output, cache_creation, cache_read } = usage;
+        tracing::debug!(
+            target: "mle_star",
+            session = request.session.as_deref().unwrap_or_default(), model = request.model,
+            input, output, cache_creation, cache_read, "answered in the place of the model"
+        );
     }
 }
 

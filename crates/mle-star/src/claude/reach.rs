@@ -46,6 +46,14 @@ impl Reach {
         }
     }
 
+    /// Whether a model answers.
+    pub(super) fn is_a_model(&self) -> bool {
+        match self {
+            Self::Forwarded(_) | Self::Direct => true,
+            Self::Over(_) => false,
+        }
+    }
+
     /// The variables that the program needs for it.
     pub(super) fn environment(&self) -> Environment {
         let is_common = |name: &OsStr| COMMON.map(OsStr::new).contains(&name);
@@ -111,13 +119,14 @@ pub(crate) fn leads_to_a_model(name: &OsStr) -> bool {
         "CLOUD_ML_REGION",
         "HTTP_PROXY",
         "HTTPS_PROXY",
+        "ALL_PROXY",
         "NO_PROXY",
         "NODE_EXTRA_CA_CERTS",
         "SSL_CERT_FILE",
         "SSL_CERT_DIR",
     ];
     names.contains(&name)
-        || ["http_proxy", "https_proxy", "no_proxy"].contains(&name)
+        || ["http_proxy", "https_proxy", "all_proxy", "no_proxy"].contains(&name)
         || prefixes.iter().any(|prefix| name.starts_with(prefix))
 }
 
@@ -128,9 +137,14 @@ mod tests {
     #[test]
     fn variables_that_do_not_lead_to_the_model_stay_here() {
         let leads = |name: &str| super::leads_to_a_model(OsStr::new(name));
-        for name in ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "https_proxy", "AWS_REGION"] {
+        for name in ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "AWS_REGION", "CLOUD_ML_REGION"] {
             assert!(leads(name), "{name}");
         }
+        // Whoever goes to the model, our forwarder or the program, goes the same way.
+        for name in ["HTTP_PROXY", "https_proxy", "ALL_PROXY", "no_proxy", "SSL_CERT_FILE"] {
+            assert!(leads(name), "{name}");
+        }
+        assert!(leads("NODE_EXTRA_CA_CERTS") && leads("SSL_CERT_DIR"));
         for name in ["HOME", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "CLAUDECODE", "NODE_OPTIONS"] {
             assert!(!leads(name), "{name}");
         }

@@ -15,6 +15,8 @@ use mle_star_policy::{Policy, Verdict};
 use mle_star_search::models::{PipelineConfig, ToolProfile, parse_score};
 use serde_json::{Value, json};
 
+use super::web::Searches;
+
 /// How many files are listed.
 const LISTED: usize = 1000;
 /// The name under which our own tools are offered.
@@ -51,7 +53,14 @@ impl Toolbox {
     }
 
     /// What is called when the agent of `call` uses tools in `folder`.
-    pub(super) fn hooks(&self, call: &Call, id: Uuid, folder: &Path, home: &Path) -> Vec<Hook> {
+    pub(super) fn hooks(
+        &self,
+        call: &Call,
+        id: Uuid,
+        folder: &Path,
+        home: &Path,
+        searches: &Searches,
+    ) -> Vec<Hook> {
         if call.tools.is_empty() && self.profile == ToolProfile::Minimal {
             return Vec::new();
         }
@@ -76,7 +85,9 @@ impl Toolbox {
         let failures = Arc::clone(&self.failures);
         let (step, role) = (call.step.clone(), call.role.clone());
         let begun = Instant::now();
+        let searches = searches.clone();
         let watch = Hook::after_tool(None, move |done| {
+            searches.note(&done);
             let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
             let in_a_row = failures.entry(role.clone()).or_default();
             *in_a_row = if done.error.is_some() { in_a_row.saturating_add(1) } else { 0 };

@@ -12,7 +12,7 @@ use mle_star_view::{Condition, Work};
 
 use crate::failure::Failure;
 
-/// Remove what finished runs no longer need: workspaces and what scripts printed
+/// Remove what finished runs no longer need: workspaces, what scripts printed, conversations
 #[derive(Debug, Args)]
 #[command(after_help = "Journals, solutions, submissions, reports and logs always stay.")]
 pub(crate) struct Arguments {
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut folders = Vec::new();
     for root in roots(&arguments.runs)? {
         if is_over(&root, arguments.stopped) {
-            let own = ["work", "jobs"].map(|name| root.join(name));
+            let own = ["work", "jobs", "sessions"].map(|name| root.join(name));
             folders.extend(own.into_iter().filter(|it| it.is_dir() && !it.is_symlink()));
         }
     }

@@ -59,6 +59,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         progress,
         sandbox: arguments.sandbox.wish(),
         supervisor: None,
+        permission: None,
     };
     watch(&arguments.output, Ending::Outcome, resume.open())
 }

@@ -101,7 +101,8 @@ Settings, with their defaults:
   agent_models none, such as {\"coder\": \"opus\"}                claude_path none
   denied_commands none, such as [\"git push\", \"docker\"]
   strict_paper_selection false     early_submission true         prompts_dir none
-  log_level INFO                   log_file none                 seed 0
+  session call (or path)           web_search auto (or off)       seed 0
+  log_level INFO                   log_file none
   phase_time_budget {phase1: 0.1, phase2: 0.65, phase3: 0.15, finalization: 0.1}
 Each can also be given as an environment variable, such as MLE_STAR_MODEL. Such variables, and keys
 such as ANTHROPIC_API_KEY, are also read from a file `.env` in the current folder, with lines such

@@ -1,12 +1,17 @@
 //! Runs through the real `claude` program, with a server on loopback in the place of the model.
 
+mod reaching;
+mod sessions;
+mod web;
+mod whole;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Output, Stdio};
 
 use assert_cmd::Command;
 use camino::{Utf8Path, Utf8PathBuf};
-use mle_star_search::event::{self, Record};
+use mle_star_search::event;
 use mle_star_wire::{Answer, Request, Server};
 use serde_json::{Value, json};
 
@@ -50,6 +55,18 @@ fn calls(run: &Utf8Path) -> (BTreeMap<String, usize>, f64) {
 
 fn result(run: &Utf8Path) -> Value {
     serde_json::from_slice(&fs_err::read(run.join("result.json")).unwrap()).unwrap()
+}
+
+/// Runs `command` against a server of the test, which is at work meanwhile.
+async fn output(mut command: Command) -> Output {
+    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+}
+
+/// The name of what a structured reply to `request` must have: `models`, `plans` or `answers`.
+fn wanted(request: &Request) -> Option<String> {
+    let is_it = |tool: &&Value| tool.get("name") == Some(&"StructuredOutput".into());
+    let tool = request.tools.iter().find(is_it)?;
+    tool.pointer("/input_schema/properties")?.as_object()?.keys().next().cloned()
 }
 
 fn said(output: &Output) -> String {
@@ -287,38 +304,4 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
         assert!(begun.elapsed() < std::time::Duration::from_secs(60), "not in a minute: {what}");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-}
-
-/// The whole stack but the model: the playbook behind the wire, the real program, real packages.
-#[tokio::test]
-async fn the_playbook_behind_the_real_program_chooses_what_it_chooses_without_it() {
-    let Some(claude) = claude() else { return };
-    let Some(python) = crate::playbook::python().await else { return };
-    let shop = Shop::new();
-    let rich = |worth: f64| u8::from(worth > 130.0).to_string();
-    shop.write("shop/input/train.csv", &crate::playbook::houses(0..300, Some(rich)));
-    shop.write("shop/input/test.csv", &crate::playbook::houses(300..400, None));
-    let task = fs_err::read_to_string(shop.path().join("shop/task.yaml")).unwrap();
-    let task = task.replace("regression", "classification").replace("r2", "accuracy");
-    shop.write("shop/task.yaml", &task);
-    let mut results = Vec::new();
-    for (agents, runs) in [("claude-over-playbook", "through"), ("playbook", "without")] {
-        let mut command = run(&shop, &claude, agents);
-        command.args(["--out", runs, "--python", python.as_str()]);
-        let command = tokio::task::spawn_blocking(move || command.output().unwrap());
-        let output = command.await.unwrap();
-        assert!(output.status.success(), "{}", said(&output));
-        let mut runs = shop.path().join(runs).read_dir_utf8().unwrap();
-        let run = runs.next().unwrap().unwrap().into_path();
-        let submission = fs_err::read_to_string(run.join("final/submission.csv")).unwrap();
-        assert_eq!(submission.lines().count(), 101);
-        let warned = |record: &Record| format!("{record:?}").contains("Warned");
-        assert_eq!(records(&run).iter().filter(|it| warned(it)).count(), 0);
-        results.push((
-            calls(&run).0,
-            result(&run)["final_solution"]["content"].clone(),
-            submission,
-        ));
-    }
-    assert_eq!(results[0], results[1]);
 }

@@ -86,6 +86,8 @@ fn a_dry_run_says_what_a_run_would_take_and_leaves_nothing() {
     script_file_limit: null
     max_concurrent_sessions: 4
     tool_profile: minimal
+    session: call
+    web_search: auto
     strict_paper_selection: false
     early_submission: true
     prompts_dir: null

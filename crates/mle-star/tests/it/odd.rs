@@ -173,6 +173,7 @@ pub(crate) async fn answer(
         model: String::new(),
         max_turns: None,
         max_budget_usd: None,
+        thread: None,
     };
     playbook.ask(&call).await.unwrap().text
 }

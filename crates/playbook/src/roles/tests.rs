@@ -21,6 +21,7 @@ fn call(role: &str, variant: Option<&str>, input: Value) -> Call {
         model: String::new(),
         max_turns: None,
         max_budget_usd: None,
+        thread: None,
     }
 }
 

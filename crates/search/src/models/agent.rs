@@ -29,6 +29,9 @@ pub enum AgentType {
     Test,
 }
 
+/// The tools that lead to the web.
+pub const WEB_TOOLS: [&str; 2] = ["WebSearch", "WebFetch"];
+
 /// Which tools the agents get.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -154,7 +157,7 @@ impl AgentType {
 
     fn minimal_tools(self) -> &'static [&'static str] {
         match self {
-            Self::Retriever => &["WebSearch", "WebFetch"],
+            Self::Retriever => &WEB_TOOLS,
             Self::Debugger => &["Read", "Bash"],
             Self::Init
             | Self::Merger
@@ -170,7 +173,7 @@ impl AgentType {
 
     fn wide_tools(self) -> &'static [&'static str] {
         match self {
-            Self::Retriever => &["WebSearch", "WebFetch"],
+            Self::Retriever => &WEB_TOOLS,
             Self::Init
             | Self::Merger
             | Self::Ablation

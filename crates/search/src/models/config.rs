@@ -69,6 +69,10 @@ pub struct PipelineConfig {
     pub max_concurrent_sessions: usize,
     /// Which tools the agents get.
     pub tool_profile: ToolProfile,
+    /// What conversations with the agents go on for.
+    pub session: SessionScope,
+    /// Whether the retriever searches the web.
+    pub web_search: WebSearch,
     /// Finalize the best ensemble even where a Phase 2 solution scored better.
     pub strict_paper_selection: bool,
     /// Make a submission of the initial solution before refining it.
@@ -114,6 +118,8 @@ pub struct ConfigLayer {
     pub script_file_limit: Option<Size>,
     pub max_concurrent_sessions: Option<usize>,
     pub tool_profile: Option<ToolProfile>,
+    pub session: Option<SessionScope>,
+    pub web_search: Option<WebSearch>,
     pub strict_paper_selection: Option<bool>,
     pub early_submission: Option<bool>,
     pub prompts_dir: Option<Utf8PathBuf>,
@@ -129,6 +135,28 @@ pub enum PermissionMode {
     BypassPermissions,
     /// Edits of files; other tools are asked for.
     AcceptEdits,
+}
+
+/// What conversations with the agents go on for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionScope {
+    /// One call: each agent knows what it is told, and nothing of what others were.
+    #[default]
+    Call,
+    /// All calls of a path: each agent sees what the agents of its path were told and said before.
+    Path,
+}
+
+/// Whether the retriever searches the web.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WebSearch {
+    /// If the endpoint of the model can.
+    #[default]
+    Auto,
+    /// No: it answers from what the model knows.
+    Off,
 }
 
 /// How much is logged.
@@ -233,6 +261,8 @@ impl ConfigLayer {
             script_file_limit: self.script_file_limit.or(lower.script_file_limit),
             max_concurrent_sessions: self.max_concurrent_sessions.or(lower.max_concurrent_sessions),
             tool_profile: self.tool_profile.or(lower.tool_profile),
+            session: self.session.or(lower.session),
+            web_search: self.web_search.or(lower.web_search),
             strict_paper_selection: self.strict_paper_selection.or(lower.strict_paper_selection),
             early_submission: self.early_submission.or(lower.early_submission),
             prompts_dir: self.prompts_dir.or(lower.prompts_dir),
@@ -271,6 +301,8 @@ impl ConfigLayer {
                 .max_concurrent_sessions
                 .unwrap_or(num_parallel_solutions.max(4)),
             tool_profile: self.tool_profile.unwrap_or_default(),
+            session: self.session.unwrap_or_default(),
+            web_search: self.web_search.unwrap_or_default(),
             strict_paper_selection: self.strict_paper_selection.unwrap_or(false),
             early_submission: self.early_submission.unwrap_or(true),
             prompts_dir: self.prompts_dir,
@@ -460,6 +492,8 @@ impl PipelineConfig {
             script_file_limit,
             max_concurrent_sessions,
             tool_profile,
+            session,
+            web_search,
             strict_paper_selection,
             early_submission,
             prompts_dir,
@@ -491,6 +525,8 @@ impl PipelineConfig {
             script_file_limit,
             max_concurrent_sessions: Some(max_concurrent_sessions),
             tool_profile: Some(tool_profile),
+            session: Some(session),
+            web_search: Some(web_search),
             strict_paper_selection: Some(strict_paper_selection),
             early_submission: Some(early_submission),
             prompts_dir,

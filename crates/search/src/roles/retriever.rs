@@ -3,7 +3,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::event::Event;
-use crate::models::{AgentType, RetrievedModel, RetrieverOutput};
+use crate::models::{AgentType, RetrievedModel, RetrieverOutput, WebSearch};
 use crate::prompt::Variables;
 use crate::reply::{json_values, parse_structured};
 use crate::roles::{Role, metric_variables};
@@ -33,6 +33,9 @@ impl Role for Retriever<'_> {
 pub async fn retrieve_models(ctx: &RunCtx<'_>) -> Result<Vec<RetrievedModel>, Error> {
     let models_wanted = ctx.config().num_retrieved_models;
     let role = Retriever { task_description: &ctx.task().description, models_wanted };
+    if ctx.config().web_search == WebSearch::Off {
+        ctx.warn("web_search is off: A_retriever names models from its own knowledge")?;
+    }
     let reply = ctx.ask(&role).await?.reply;
 
     let (mut models, blank): (Vec<_>, Vec<_>) = parse_retriever_output(&reply)?

@@ -13,7 +13,9 @@ use super::{Asked, Digest, Ran, Run, RunCtx};
 use crate::budget;
 use crate::error::Error;
 use crate::event::{Begun, Event, Given, Lack, Output};
-use crate::models::{AgentConfig, OutputSchema, Score, SolutionPhase, SolutionScript};
+use crate::models::{
+    AgentConfig, OutputSchema, Score, SolutionPhase, SolutionScript, WEB_TOOLS, WebSearch,
+};
 use crate::roles::Role;
 use crate::rundir::RunDir;
 
@@ -49,11 +51,16 @@ impl RunCtx<'_> {
             if let Output::Asked { reply, .. } = &mut output {
                 self.run.redact(&mut reply.text);
                 reply.structured.iter_mut().for_each(|value| self.run.redact_value(value));
+                reply.warnings.iter_mut().for_each(|warning| self.run.redact(warning));
             }
             Ok(output)
         };
         match ctx.once(digest, Some(begun), work).await? {
             (Output::Asked { reply, no_answer }, at) => {
+                self.run.threads.note(&self.lane, &reply, &self.run.recorder);
+                for warning in &reply.warnings {
+                    ctx.warn(warning)?;
+                }
                 if let Some(reason) = no_answer {
                     ctx.warn(format!("{} gave no answer: {reason}", R::AGENT))?;
                 }
@@ -119,6 +126,10 @@ impl RunCtx<'_> {
     fn call<R: Role>(&self, prompt: String, input: serde_json::Value) -> Call {
         let header = &self.run.header;
         let config = AgentConfig::for_variant(R::AGENT, R::VARIANT, header.config.tool_profile);
+        let mut tools = config.tools.unwrap_or_default();
+        if header.config.web_search == WebSearch::Off {
+            tools.retain(|tool| !WEB_TOOLS.contains(&tool.as_str()));
+        }
         Call {
             step: self.key.to_string(),
             role: R::AGENT.to_string(),
@@ -127,11 +138,12 @@ impl RunCtx<'_> {
             system_prompt: crate::environment::system_prompt(header),
             prompt,
             input,
-            tools: config.tools.unwrap_or_default(),
+            tools,
             schema: config.output_schema.map(OutputSchema::json_schema),
             model: header.config.model_of(R::AGENT).to_owned(),
             max_turns: config.max_turns,
             max_budget_usd: None,
+            thread: self.run.threads.of(&self.lane, &header.config, &self.run.dir),
         }
     }
 

@@ -15,4 +15,5 @@ mod phase2_outer;
 mod phase3;
 mod resume;
 mod safety;
+mod sessions;
 mod smoke;

@@ -540,6 +540,8 @@ async fn the_defaults_are_those_of_the_paper_and_a_run_with_them_completes() {
             "script_file_limit": null,
             "max_concurrent_sessions": 4,
             "tool_profile": "minimal",
+            "session": "call",
+            "web_search": "auto",
             "strict_paper_selection": false,
             "early_submission": true,
             "prompts_dir": null,

@@ -287,7 +287,7 @@ pub(crate) fn index(call: &Call, name: &str) -> usize {
 
 /// What a role answers unless a test says otherwise: candidates score 0.5, refinements a little
 /// more with every step, ensembles 0.9.
-fn useful_reply(call: &Call) -> String {
+pub(crate) fn useful_reply(call: &Call) -> String {
     match (call.role.as_str(), call.variant.as_deref()) {
         ("retriever", _) => {
             let wanted = call.input["M"].as_u64().unwrap_or(1);
