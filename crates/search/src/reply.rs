@@ -49,12 +49,14 @@ pub fn json_values(text: &str) -> impl Iterator<Item = Value> + '_ {
 
 /// Objects and arrays that stand within other text, outermost ones only.
 fn embedded(text: &str) -> impl Iterator<Item = Value> + '_ {
-    // Prose full of braces must not make this quadratic for long.
+    // Prose full of braces must not make this quadratic for long, and brackets that are never closed
+    // must not have a reply of megabytes read again from each of them.
     const TRIES: usize = 200;
+    const MOST_BYTES: usize = 32 << 20;
     let mut from = 0;
-    let mut tries = 0;
+    let (mut tries, mut read) = (0, 0);
     std::iter::from_fn(move || {
-        while tries < TRIES {
+        while tries < TRIES && read < MOST_BYTES {
             let start = from + text.get(from..)?.find(['{', '['])?;
             tries += 1;
             let rest = text.get(start..)?;
@@ -64,11 +66,21 @@ fn embedded(text: &str) -> impl Iterator<Item = Value> + '_ {
                     from = start + stream.byte_offset();
                     return Some(value);
                 }
-                Some(Err(_)) | None => from = start + 1,
+                Some(Err(error)) => {
+                    from = start + 1;
+                    read += bytes_before(rest, &error);
+                }
+                None => from = start + 1,
             }
         }
         None
     })
+}
+
+/// How much of a text was read when it turned out to be no JSON.
+fn bytes_before(text: &str, error: &serde_json::Error) -> usize {
+    let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+    lines.map(str::len).sum::<usize>() + error.column()
 }
 
 fn longest_fenced(text: &str) -> Option<&str> {
@@ -211,6 +223,20 @@ mod tests {
                 None
             );
         }
+    }
+
+    /// A reply of some megabytes that is read a hundred times takes seconds.
+    #[test]
+    fn brackets_that_are_never_closed_are_not_read_again_and_again() {
+        let text = format!("{}{}", "[".repeat(100), "1,\n".repeat(1 << 20));
+        let mut tried = 0;
+        let from_each = embedded(&text).inspect(|_| tried += 1).count();
+        assert_eq!((from_each, tried), (0, 0));
+        let whole = format!("{text} {{}}");
+        let failure = serde_json::from_str::<Value>(&whole).unwrap_err();
+        assert_eq!(bytes_before(&whole, &failure), text.len());
+        let late = serde_json::from_str::<Value>("[1,\n 2,\n x]").unwrap_err();
+        assert_eq!(bytes_before("[1,\n 2,\n x]", &late), 10);
     }
 
     proptest! {
