@@ -322,7 +322,11 @@ fn two_resumes(place: &Place) -> anyhow::Result<Aftermath> {
         Some(1) => {
             let words = ["journal.jsonl` is being written by another process", hint.as_str()];
             let missing = words.iter().find(|it| !ended.said.contains(**it));
-            ensure!(missing.is_none(), "the second resume does not say {missing:?}: {}", ended.said);
+            ensure!(
+                missing.is_none(),
+                "the second resume does not say {missing:?}: {}",
+                ended.said
+            );
         }
         code => anyhow::bail!("the second of two resumes ended with {code:?}: {}", ended.said),
     }

@@ -88,9 +88,8 @@ pub fn supervisors(folder: &Utf8Path) -> Vec<(i32, String)> {
         status.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
     };
     // In a sandbox the supervisor is in turn the parent of one like itself.
-    let is_inner = |pid: i32| {
-        parent(pid).is_none_or(|parent| found.iter().any(|(other, _)| *other == parent))
-    };
+    let is_inner =
+        |pid: i32| parent(pid).is_none_or(|parent| found.iter().any(|(other, _)| *other == parent));
     found.iter().filter(|(pid, _)| !is_inner(*pid)).cloned().collect()
 }
 

@@ -324,11 +324,8 @@ pub(crate) enum Silence {
 
 /// What a trusted program prints, or why it printed nothing of use.
 pub(crate) async fn answer(query: &mut Command, limit: Duration) -> Result<String, Silence> {
-    let query = query
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true);
+    let query =
+        query.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let child = when_there_is_room(|| query.spawn()).await.map_err(|error| {
         if is_passing(&error) { Silence::NoRoom(error) } else { Silence::NotStarted(error) }
     })?;

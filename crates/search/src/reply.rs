@@ -49,32 +49,32 @@ pub fn json_values(text: &str) -> impl Iterator<Item = Value> + '_ {
 
 /// Objects and arrays that stand within other text, outermost ones only.
 fn embedded(text: &str) -> impl Iterator<Item = Value> + '_ {
+    tries(text).flatten()
+}
+
+/// What is read from each bracket that may open a value: the value, or nothing.
+fn tries(text: &str) -> impl Iterator<Item = Option<Value>> + '_ {
     // Prose full of braces must not make this quadratic for long, and brackets that are never closed
     // must not have a reply of megabytes read again from each of them.
     const TRIES: usize = 200;
-    const MOST_BYTES: usize = 32 << 20;
+    const MOST_BYTES: usize = 8 << 20;
     let mut from = 0;
-    let (mut tries, mut read) = (0, 0);
+    let mut in_vain = 0;
     std::iter::from_fn(move || {
-        while tries < TRIES && read < MOST_BYTES {
-            let start = from + text.get(from..)?.find(['{', '['])?;
-            tries += 1;
-            let rest = text.get(start..)?;
-            let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
-            match stream.next() {
-                Some(Ok(value)) => {
-                    from = start + stream.byte_offset();
-                    return Some(value);
-                }
-                Some(Err(error)) => {
-                    from = start + 1;
-                    read += bytes_before(rest, &error);
-                }
-                None => from = start + 1,
+        let start = from + text.get(from..)?.find(['{', '['])?;
+        let rest = text.get(start..).filter(|_| in_vain < MOST_BYTES)?;
+        let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+        let read = stream.next()?;
+        match &read {
+            Ok(_) => from = start + stream.byte_offset(),
+            Err(error) => {
+                from = start + 1;
+                in_vain += bytes_before(rest, error);
             }
         }
-        None
+        Some(read.ok())
     })
+    .take(TRIES)
 }
 
 /// How much of a text was read when it turned out to be no JSON.
@@ -228,15 +228,16 @@ mod tests {
     /// A reply of some megabytes that is read a hundred times takes seconds.
     #[test]
     fn brackets_that_are_never_closed_are_not_read_again_and_again() {
-        let text = format!("{}{}", "[".repeat(100), "1,\n".repeat(1 << 20));
-        let mut tried = 0;
-        let from_each = embedded(&text).inspect(|_| tried += 1).count();
-        assert_eq!((from_each, tried), (0, 0));
-        let whole = format!("{text} {{}}");
-        let failure = serde_json::from_str::<Value>(&whole).unwrap_err();
-        assert_eq!(bytes_before(&whole, &failure), text.len());
-        let late = serde_json::from_str::<Value>("[1,\n 2,\n x]").unwrap_err();
-        assert_eq!(bytes_before("[1,\n 2,\n x]", &late), 10);
+        let unclosed = format!("{}{}", "[".repeat(100), "1,\n".repeat(1 << 18));
+        assert_eq!(tries(&unclosed).count(), 11, "of 768 KiB each");
+        assert_eq!(tries(&"[".repeat(100)).count(), 100);
+    }
+
+    #[test]
+    fn it_is_known_how_far_a_reading_came() {
+        let text = "[1,\n 2,\n x]";
+        let error = serde_json::from_str::<Value>(text).unwrap_err();
+        assert_eq!(text.get(..bytes_before(text, &error)), Some("[1,\n 2,\n x"));
     }
 
     proptest! {
