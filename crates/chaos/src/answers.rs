@@ -77,11 +77,11 @@ impl Answers {
     pub fn with_flaw(flaw: &str, steps: &[String], random: &mut Random) -> Self {
         let mut answers = Self::default();
         let writes = |step: &&String| good_reply(role_of(step)).contains("```python");
-        let last: Vec<&String> = match flaw {
+        let choices: Vec<&String> = match flaw {
             "wrong submission" => steps.iter().filter(|it| role_of(it) == "test").collect(),
-            _ => steps.iter().filter(writes).collect(),
+            _ => steps.iter().filter(writes).filter(|it| is_possible(flaw, it)).collect(),
         };
-        if let Some(step) = random.pick(&last) {
+        if let Some(step) = random.pick(&choices) {
             answers.spoil_with(step, flaw);
         }
         answers
@@ -96,7 +96,9 @@ impl Answers {
         let all = Self::all_flaws();
         let scripted = good_reply(role_of(step)).contains("```python");
         let choices = if scripted { all.as_slice() } else { all.get(..8).unwrap_or_default() };
-        if let Some(flaw) = random.pick(choices) {
+        let choices: Vec<&str> =
+            choices.iter().filter(|flaw| is_possible(flaw, step)).copied().collect();
+        if let Some(flaw) = random.pick(&choices) {
             self.spoil_with(step, flaw);
         }
     }
@@ -120,6 +122,13 @@ impl Answers {
             _ => json!({ "role": role, "step": step, "reply": reply, "cost_usd": 0.01 }),
         });
         self.flaws.push(format!("{flaw} at {step}"));
+    }
+
+    /// Answers with this flaw in what makes the submission.
+    pub fn with_bad_submission(flaw: &str) -> Self {
+        let mut answers = Self::default();
+        answers.spoil_with("finalization/test", flaw);
+        answers
     }
 
     /// The file, which is JSON and so also YAML.
@@ -150,6 +159,12 @@ impl Answers {
         let rules: Vec<&Value> = self.rules.iter().chain(&more).chain(&good).collect();
         json!({ "replies": rules }).to_string()
     }
+}
+
+/// Whether a flaw can be tried in a step. The script that makes the submission has all the time that
+/// is left: one that hangs there is a trial of its own, with a short deadline.
+fn is_possible(flaw: &str, step: &str) -> bool {
+    flaw != "hang" || role_of(step) != "test"
 }
 
 /// The role that a step is asked of.

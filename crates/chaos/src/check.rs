@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use camino::Utf8Path;
 use fs_err as fs;
-use mle_star_search::event::{Event, Output, Record};
+use mle_star_search::event::{Begun, Event, Output, Record};
 use serde_json::Value;
 
 use crate::answers::is_whole_submission;
@@ -50,15 +50,25 @@ pub fn traits(place: &Place, ended: &Ended) -> anyhow::Result<Traits> {
     Ok(Traits { code: ended.code, result, finished, calls, journal_bytes })
 }
 
-/// Everything that does not hold.
-pub fn end(place: &Place, ended: &Ended, peaceful: &Traits, keeps_the_result: bool) -> Vec<String> {
+/// Everything that does not hold. A run that does not keep the result of the one in peace must
+/// still have one, unless it `may_fail`.
+pub fn end(
+    place: &Place,
+    ended: &Ended,
+    peaceful: &Traits,
+    keeps_the_result: bool,
+    may_fail: bool,
+) -> Vec<String> {
     let mut problems = Vec::new();
     match traits(place, ended) {
         Err(error) => problems.push(format!("{error:#} (exit {:?}): {}", ended.code, ended.said)),
         Ok(traits) => {
             if keeps_the_result {
                 problems.extend(differences(&traits, peaceful, &ended.said));
-            } else if !matches!(traits.code, Some(0 | 3)) {
+            } else if !matches!(traits.code, Some(0 | 3))
+                && traits.code != peaceful.code
+                && !(may_fail && traits.code == Some(1))
+            {
                 problems.push(format!("it ended with {:?}: {}", traits.code, ended.said));
             }
             problems.extend(accounts(place, &traits));
@@ -127,11 +137,12 @@ fn accounts(place: &Place, traits: &Traits) -> Vec<String> {
     let mut problems = Vec::new();
     let (mut done, mut open) = (BTreeMap::<String, usize>::new(), BTreeMap::new());
     let (mut best, mut published) = (BTreeMap::<String, f64>::new(), f64::NEG_INFINITY);
-    let mut cost = None;
+    let (mut cost, mut asked) = (None, 0);
     for record in &records {
         match record {
             Record::Resumed { .. } => open.clear(),
-            Record::Started { key, .. } => {
+            Record::Started { key, begun, .. } => {
+                asked += usize::from(matches!(begun, Some(Begun::Ask { .. })));
                 let key = key.to_string();
                 if done.contains_key(&key) {
                     problems.push(format!("`{key}` was begun after it was finished"));
@@ -156,6 +167,8 @@ fn accounts(place: &Place, traits: &Traits) -> Vec<String> {
                         problems.push(format!("the best score got worse at `{key}`"));
                     }
                 }
+                // Asked again after a wait.
+                asked += usize::from(matches!(event, Event::Waiting { .. }));
                 if let Event::Published { score, .. } = event {
                     let now = f64::from(*score);
                     if now < published {
@@ -169,6 +182,10 @@ fn accounts(place: &Place, traits: &Traits) -> Vec<String> {
     }
     let twice = done.iter().filter(|(_, times)| **times > 1);
     problems.extend(twice.map(|(key, times)| format!("`{key}` was finished {times} times")));
+    let begun = place.ledger().lines().filter(|line| line.starts_with("begun")).count();
+    if begun > asked {
+        problems.push(format!("{begun} conversations were begun, but only {asked} recorded"));
+    }
     let paid = place.ledger().lines().filter(|line| line.starts_with("paid")).count();
     if paid > 0 && traits.result.is_some() {
         let paid = PRICE * f64::from(u32::try_from(paid).unwrap_or(u32::MAX));
@@ -216,6 +233,9 @@ fn leftovers(place: &Place) -> Vec<String> {
     let shared = Utf8Path::new("/dev/shm").read_dir_utf8().into_iter().flatten().flatten();
     let shared = shared.filter(|it| it.file_name().starts_with("chaos-"));
     problems.extend(shared.map(|it| format!("shared memory `{}` is left", it.path())));
+    let sockets = fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let sockets = sockets.lines().filter(|line| line.contains(place.root().as_str()));
+    problems.extend(sockets.map(|it| format!("socket `{it}` is left")));
     let Some(run) = place.run() else { return problems };
     let is_part = |it: &String| it.ends_with(".tmp") || it.ends_with(".part");
     let parts = files_in(&run).into_iter().filter(is_part);

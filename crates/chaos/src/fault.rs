@@ -7,6 +7,7 @@ use camino::Utf8Path;
 use fs_err as fs;
 use rustix::process::Signal;
 
+use crate::handicap::Handicap;
 use crate::place::{Ended, Life, Place};
 use crate::processes::{self, Part};
 use crate::random::Random;
@@ -35,7 +36,10 @@ pub enum Fault {
     DeleteWorkspacesWhileDown,
     DiskFull,
     ReadOnly,
+    JournalCut,
+    JournalUnsynced,
     NoProcesses,
+    NoProcessesAtStart,
 }
 
 /// What came of a fault.
@@ -51,7 +55,7 @@ pub enum Aftermath {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 21] = [
         Self::KillOrchestrator,
         Self::KillSupervisor,
         Self::KillKeeper,
@@ -69,7 +73,10 @@ impl Fault {
         Self::DeleteWorkspacesWhileDown,
         Self::DiskFull,
         Self::ReadOnly,
+        Self::JournalCut,
+        Self::JournalUnsynced,
         Self::NoProcesses,
+        Self::NoProcessesAtStart,
     ];
 
     /// The ways to be killed that a run must end from as if nothing had happened.
@@ -101,7 +108,10 @@ impl Fault {
             Self::DeleteWorkspacesWhileDown => "workspaces deleted while down",
             Self::DiskFull => "disk full",
             Self::ReadOnly => "read-only directory",
+            Self::JournalCut => "journal write cut off (EFBIG)",
+            Self::JournalUnsynced => "journal sync error (EIO)",
             Self::NoProcesses => "no process can be started (EAGAIN)",
+            Self::NoProcessesAtStart => "no process can be started by a resume (EAGAIN)",
         }
     }
 
@@ -109,6 +119,44 @@ impl Fault {
     /// folder has failed, and a run with a failed script is another run.
     pub fn keeps_the_result(self) -> bool {
         !matches!(self, Self::KillScript | Self::DeleteWorkspaces)
+    }
+
+    /// Whether a script that was running may have to run again. Otherwise, no script has two
+    /// supervisors one after the other.
+    pub fn may_stop_scripts(self) -> bool {
+        match self {
+            Self::KillSupervisor
+            | Self::Terminate
+            | Self::Interrupt
+            | Self::InterruptTwice
+            | Self::DeleteWorkspaces
+            | Self::DeleteWorkspacesWhileDown
+            | Self::DiskFull
+            | Self::JournalCut => true,
+            Self::KillOrchestrator
+            | Self::KillKeeper
+            | Self::KillCli
+            | Self::KillScript
+            | Self::PauseOrchestrator
+            | Self::PauseSupervisor
+            | Self::PauseCli
+            | Self::PauseScript
+            | Self::TwoResumes
+            | Self::ReadOnly
+            | Self::JournalUnsynced
+            | Self::NoProcesses
+            | Self::NoProcessesAtStart => false,
+        }
+    }
+
+    /// Whether it happens to the CLI, or to what stands before it.
+    pub fn is_of_the_cli(self) -> bool {
+        matches!(self, Self::KillKeeper | Self::KillCli | Self::PauseCli)
+    }
+
+    /// Whether the product must not be root, who has as many processes as it wants.
+    pub fn needs_nobody(self) -> bool {
+        matches!(self, Self::NoProcesses | Self::NoProcessesAtStart)
     }
 
     /// Whether a file system of its own is needed.
@@ -132,7 +180,10 @@ impl Fault {
             | Self::DeleteWorkspacesWhileDown
             | Self::DiskFull
             | Self::ReadOnly
-            | Self::NoProcesses => None,
+            | Self::JournalCut
+            | Self::JournalUnsynced
+            | Self::NoProcesses
+            | Self::NoProcessesAtStart => None,
         }
     }
 
@@ -196,6 +247,22 @@ impl Fault {
                 life.kill()?;
                 return read_only(place);
             }
+            Self::JournalCut => {
+                place.limit_files(target, place.journal_bytes() + random.below(64))?;
+                return journal_cut(life);
+            }
+            Self::JournalUnsynced => {
+                life.kill()?;
+                let words = ["journal.jsonl", "Input/output error", "hint: "];
+                return refused(place, Handicap::NoSync, &words);
+            }
+            Self::NoProcessesAtStart => {
+                life.kill()?;
+                // What outlives it has processes of its own.
+                processes::outlasting(place.root(), Duration::from_secs(20));
+                let words = ["Resource temporarily unavailable", "no room for another process"];
+                return refused(place, Handicap::NoProcesses, &words);
+            }
             Self::NoProcesses => {
                 let pause = Duration::from_millis(500 + random.below(2500));
                 let own = rustix::process::getrlimit(rustix::process::Resource::Nproc);
@@ -246,10 +313,21 @@ fn two_resumes(place: &Place) -> anyhow::Result<Aftermath> {
     }
     let (which, ended) = refused.context("two resumes of the same run both go on")?;
     going.get_or_insert(if which == 0 { second } else { first });
+    let run = place.run().context("the run is gone")?;
+    let hint = format!("hint: wait for the other process, or stop it: mle-star stop {run}");
     match ended.code {
         // The other may have been through before this one began.
         Some(0 | 3) => {}
-        Some(1) => {}
+        Some(1) if ended.said.contains("has no result") => {}
+        Some(1) => {
+            let words = ["journal.jsonl` is being written by another process", hint.as_str()];
+            let missing = words.iter().find(|it| !ended.said.contains(**it));
+            ensure!(
+                missing.is_none(),
+                "the second resume does not say {missing:?}: {}",
+                ended.said
+            );
+        }
         code => anyhow::bail!("the second of two resumes ended with {code:?}: {}", ended.said),
     }
     Ok(going.map_or(Aftermath::Down, Aftermath::Alive))
@@ -285,6 +363,33 @@ fn fill(filler: &Utf8Path) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The journal takes a part of a record and no more. The run says so and stops, unless it was done.
+fn journal_cut(life: Life) -> anyhow::Result<Aftermath> {
+    let Ended { code, said } = life.finish(PATIENCE)?;
+    ensure!(code.is_some(), "a journal that takes no more killed it instead of ending it: {said}");
+    if said.contains("File too large") {
+        ensure!(code == Some(1), "a journal that takes no more ended it with {code:?}: {said}");
+        let missing = ["journal.jsonl", "hint: when that is mended: mle-star resume"];
+        let missing = missing.iter().find(|it| !said.contains(**it));
+        ensure!(missing.is_none(), "it does not say {missing:?}: {said}");
+    }
+    Ok(Aftermath::Down)
+}
+
+/// A resume that cannot begin says why, in `words`, and changes nothing.
+fn refused(place: &Place, handicap: Handicap, words: &[&str]) -> anyhow::Result<Aftermath> {
+    if place.run().is_none() {
+        return Ok(Aftermath::Down);
+    }
+    let before = place.journal_bytes();
+    let Ended { code, said } = place.live_with(handicap)?.finish(PATIENCE)?;
+    ensure!(code == Some(1), "with {handicap:?} it ended with {code:?}: {said}");
+    let missing = words.iter().find(|it| !said.contains(**it));
+    ensure!(missing.is_none(), "with {handicap:?} it does not say {missing:?}: {said}");
+    ensure!(place.journal_bytes() <= before, "with {handicap:?} it wrote to the journal");
+    Ok(Aftermath::Down)
 }
 
 /// A folder that cannot be written to is a reason to end with a message, and no more.

@@ -7,8 +7,8 @@
 //!
 //! Reading order: [`random`] (everything follows from a seed), [`answers`] (what the agents say, and
 //! what is wrong with it), [`stand_in`] (a `claude` program that misbehaves), [`place`] (a folder
-//! with a task, and programs started in it), [`processes`], [`fault`], [`trial`], [`check`],
-//! [`table`].
+//! with a task, and programs started in it), [`handicap`], [`processes`], [`fault`], [`trial`],
+//! [`check`], [`table`].
 //!
 //! [`simulation`] is a run inside this process, for what the real program cannot be put through:
 //! clocks that are set, and runs of many thousand steps ([`soak`]).
@@ -18,6 +18,7 @@
 pub mod answers;
 pub mod check;
 pub mod fault;
+pub mod handicap;
 pub mod place;
 pub mod processes;
 pub mod random;

@@ -9,11 +9,12 @@ use anyhow::Context as _;
 use camino::Utf8PathBuf;
 use clap::{Args, Parser, Subcommand};
 use mle_star_chaos::fault::{Fault, can_mount};
+use mle_star_chaos::handicap;
 use mle_star_chaos::place::Programs;
 use mle_star_chaos::soak::Soak;
 use mle_star_chaos::stand_in::{self, Temper};
 use mle_star_chaos::table;
-use mle_star_chaos::trial::{Plan, Trials};
+use mle_star_chaos::trial::{Plan, Report, Trials, side_by_side};
 
 /// Tries to break whole runs, by seed
 #[derive(Debug, Parser)]
@@ -49,6 +50,11 @@ enum Command {
     },
     #[command(name = "__claude", hide = true)]
     Claude(StandIn),
+    #[command(name = "__unsynced", hide = true)]
+    Unsynced {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        program: Vec<String>,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -62,6 +68,9 @@ struct Seeds {
     /// No run begins after so many seconds
     #[arg(long, default_value_t = 14_400)]
     seconds: u64,
+    /// How many runs side by side
+    #[arg(long, default_value_t = 1)]
+    jobs: usize,
 }
 
 #[derive(Debug, Args)]
@@ -75,6 +84,9 @@ struct Table {
     /// The document that the table stands in
     #[arg(long)]
     into: Option<Utf8PathBuf>,
+    /// How many runs side by side
+    #[arg(long, default_value_t = 1)]
+    jobs: usize,
 }
 
 #[derive(Debug, Args)]
@@ -83,14 +95,18 @@ struct StandIn {
     seed: u64,
     share: u64,
     kind: usize,
+    thinks: u64,
     #[arg(last = true)]
     arguments: Vec<String>,
 }
 
 fn main() -> anyhow::Result<ExitCode> {
     let command = Cli::parse().command;
-    if let Command::Claude(StandIn { ledger, seed, share, kind, arguments }) = command {
-        return Ok(stand_in::play(&ledger, Temper { seed, share, kind }, &arguments));
+    if let Command::Claude(StandIn { ledger, seed, share, kind, thinks, arguments }) = command {
+        return Ok(stand_in::play(&ledger, Temper { seed, share, kind, thinks }, &arguments));
+    }
+    if let Command::Unsynced { program } = command {
+        return Err(handicap::go_on_without_sync(&program));
     }
     if let Command::Soak { outer, inner } = command {
         return soak(outer, inner);
@@ -112,8 +128,8 @@ fn main() -> anyhow::Result<ExitCode> {
             let mode = format!("one '{}'", fault.name());
             many(&trials, &mode, &seeds, |seed| trials.plan_of(fault, seed))
         }
-        Command::Table(Table { each, seed, into }) => {
-            let (table, failures) = table::make(&trials, each, seed, say)?;
+        Command::Table(Table { each, seed, into, jobs }) => {
+            let (table, failures) = table::make(&trials, each, seed, jobs, say)?;
             match into {
                 None => say(&table),
                 Some(path) => {
@@ -125,7 +141,9 @@ fn main() -> anyhow::Result<ExitCode> {
             }
             Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
-        Command::Claude(_) | Command::Soak { .. } => Ok(ExitCode::SUCCESS),
+        Command::Claude(_) | Command::Soak { .. } | Command::Unsynced { .. } => {
+            Ok(ExitCode::SUCCESS)
+        }
     }
 }
 
@@ -172,46 +190,63 @@ fn many(
     trials: &Trials,
     mode: &str,
     seeds: &Seeds,
-    plan: impl Fn(u64) -> Plan,
+    plan: impl Fn(u64) -> Plan + Sync,
 ) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
-    let (mut tried, mut failed, mut same, mut lives) = (0, Vec::new(), 0, 0);
-    for seed in seeds.seed..seeds.seed + seeds.runs {
+    let all: Vec<u64> = (seeds.seed..seeds.seed + seeds.runs).collect();
+    let outcomes = side_by_side(seeds.jobs, &all, |seed| {
         if began.elapsed() > Duration::from_secs(seeds.seconds) {
-            say(&format!("the time is over before seed {seed}"));
-            break;
+            return None;
         }
-        let plan = plan(seed);
+        let plan = plan(*seed);
         let outcome = trials.run(&plan);
-        tried += 1;
-        let (line, is_good) = match &outcome {
-            Ok(report) => {
-                same += u64::from(report.same);
-                lives += report.lives;
-                (table::summary(report), report.problems.is_empty())
-            }
-            Err(error) => (format!("FAILED: {error:#}"), false),
-        };
-        let flaws = match plan.answers.flaws.len() {
-            0 => String::new(),
-            count => format!(" · {count} flaws"),
-        };
-        let share = plan.temper.share;
-        say(&format!("seed {seed} · {:?} {share} %{flaws} · {line}", plan.agents));
-        if !is_good {
-            plan.answers.flaws.iter().for_each(|flaw| say(&format!("    {flaw}")));
-            say(&format!(
-                "    again: cargo run -p mle-star-chaos -- {mode} --runs 1 --seed {seed}"
-            ));
-            failed.push(seed);
-        }
-    }
+        say(&told(mode, &plan, &outcome));
+        Some((*seed, outcome))
+    });
+    let tried: Vec<_> = outcomes.into_iter().flatten().collect();
+    let reports: Vec<&Report> = tried.iter().filter_map(|(_, it)| it.as_ref().ok()).collect();
+    let is_good = |it: &&(u64, anyhow::Result<Report>)| {
+        it.1.as_ref().is_ok_and(|report| report.problems.is_empty())
+    };
+    let failed: Vec<u64> = tried.iter().filter(|it| !is_good(it)).map(|(seed, _)| *seed).collect();
+    let count = |is: &dyn Fn(&Report) -> bool| reports.iter().filter(|it| is(it)).count();
     say(&format!(
-        "{tried} runs of `{mode}`, {lives} lives: {same} ended the same as in peace, {} failed {failed:?}, {:.0} s",
+        "{} runs of `{mode}`, {} lives, {} faults in {} of them: {} ended the same as in peace, \
+         {} failed {failed:?}, {:.0} s",
+        tried.len(),
+        reports.iter().map(|it| it.lives).sum::<usize>(),
+        reports.iter().map(|it| it.befell.len() + it.mishaps).sum::<usize>(),
+        count(&|it| !it.befell.is_empty() || it.mishaps > 0),
+        count(&|it| it.same),
         failed.len(),
         began.elapsed().as_secs_f64()
     ));
+    if tried.len() < all.len() {
+        say(&format!("the time was over before {} more", all.len() - tried.len()));
+    }
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What came of a plan, and how to see it again if it is not what it should be.
+fn told(mode: &str, plan: &Plan, outcome: &anyhow::Result<Report>) -> String {
+    let (line, is_good) = match outcome {
+        Ok(report) => (table::summary(report), report.problems.is_empty()),
+        Err(error) => (format!("FAILED: {error:#}"), false),
+    };
+    let Plan { seed, agents, answers, temper, .. } = plan;
+    let mut told = format!(
+        "seed {seed} · {agents:?} {} % · {} flaws · {line}",
+        temper.share,
+        answers.flaws.len()
+    );
+    if !is_good {
+        for flaw in &answers.flaws {
+            told.push_str(&format!("\n    {flaw}"));
+        }
+        let again = format!("cargo run -p mle-star-chaos -- {mode} --runs 1 --seed {seed}");
+        told.push_str(&format!("\n    again: {again}"));
+    }
+    told
 }
 
 fn say(line: &str) {

@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
@@ -12,6 +13,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::answers::{Answers, HEADER, ROWS};
+use crate::handicap::Handicap;
 use crate::processes;
 use crate::stand_in::Temper;
 
@@ -23,7 +25,7 @@ const SETTINGS: [&str; 9] = [
     "L=2",
     "R=1",
     "max_debug_attempts=1",
-    "script_timeout_seconds=8",
+    "script_timeout_seconds=12",
     "script_memory_limit=400MB",
     "script_output_limit=4MB",
 ];
@@ -38,6 +40,8 @@ pub struct Programs {
     pub product: Utf8PathBuf,
     /// `chaos`, which is also the stand-in for the CLI.
     pub chaos: Utf8PathBuf,
+    /// The interpreter itself, not a shim that looks for it at each start.
+    pub python: String,
 }
 
 /// Through what the agents answer.
@@ -58,13 +62,15 @@ pub struct Place {
     /// How long the run may take.
     pub time_limit_seconds: u32,
     user: Option<u32>,
+    /// How often the product was started; each life has a file of its own for what it says.
+    lives: AtomicU32,
 }
 
 /// The product at work. Killed with all it started when nobody wants it any more.
 #[derive(Debug)]
 pub struct Life {
     child: Child,
-    folder: Utf8PathBuf,
+    stderr: Utf8PathBuf,
     began: Instant,
 }
 
@@ -100,7 +106,10 @@ impl Programs {
         }
         let product = product.join("mle-star");
         ensure!(product.is_file(), "there is no `mle-star` beside `{chaos}`");
-        Ok(Self { product, chaos })
+        let whose = ["-c", "import sys; print(sys.executable)"];
+        let python = Command::new("python3").args(whose).output().context("there is no python3")?;
+        let python = String::from_utf8(python.stdout)?.trim().to_owned();
+        Ok(Self { product, chaos, python })
     }
 }
 
@@ -119,6 +128,7 @@ impl Place {
             agents,
             time_limit_seconds: 600,
             user: None,
+            lives: AtomicU32::new(0),
         };
         let root = place.root().to_owned();
         for folder in ["shop/input", "tmp", "home", "runs"] {
@@ -131,10 +141,10 @@ impl Place {
         let sample = format!("{HEADER}\n{}", rows(",0"));
         fs::write(root.join("shop/input/sample_submission.csv"), sample)?;
         fs::write(root.join("replies.yaml"), answers.file())?;
-        let Temper { seed, share, kind } = temper;
+        let Temper { seed, share, kind, thinks } = temper;
         let chaos = &place.programs.chaos;
         let claude = format!(
-            "#!/bin/sh\nexec {chaos} __claude {root}/ledger {seed} {share} {kind} -- \"$@\"\n"
+            "#!/bin/sh\nexec {chaos} __claude {root}/ledger {seed} {share} {kind} {thinks} -- \"$@\"\n"
         );
         fs::write(root.join("claude"), claude)?;
         fs::set_permissions(root.join("claude"), std::fs::Permissions::from_mode(0o755))?;
@@ -153,18 +163,27 @@ impl Place {
         Ok(())
     }
 
-    /// From now on the process, which is one of ours, may have so many others beside it. Asked of
-    /// the system as its user: root may not everywhere.
+    /// From now on the process, which is one of ours, may have so many others beside it.
     pub fn limit_processes(&self, pid: i32, count: Option<u64>) -> anyhow::Result<()> {
+        self.limit(pid, "nproc", count)
+    }
+
+    /// From now on no file that the process writes to can grow beyond so many bytes.
+    pub fn limit_files(&self, pid: i32, bytes: u64) -> anyhow::Result<()> {
+        self.limit(pid, "fsize", Some(bytes))
+    }
+
+    /// Asked of the system as the user of the process: root may not everywhere.
+    fn limit(&self, pid: i32, what: &str, most: Option<u64>) -> anyhow::Result<()> {
         let mut command = Command::new("prlimit");
         if let Some(user) = self.user {
             command.uid(user).gid(user);
         }
-        let count = count.map_or_else(|| "unlimited".to_owned(), |count| count.to_string());
-        let arguments = [format!("--pid={pid}"), format!("--nproc={count}:")];
+        let most = most.map_or_else(|| "unlimited".to_owned(), |most| most.to_string());
+        let arguments = [format!("--pid={pid}"), format!("--{what}={most}:")];
         let output = command.args(arguments).output()?;
         let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "the limit of processes cannot be set: {said}");
+        ensure!(output.status.success(), "the limit `{what}` cannot be set: {said}");
         Ok(())
     }
 
@@ -193,6 +212,11 @@ impl Place {
 
     /// Begins the run, or goes on with it if it was begun.
     pub fn live(&self) -> anyhow::Result<Life> {
+        self.live_with(Handicap::None)
+    }
+
+    /// The same, under a handicap.
+    pub fn live_with(&self, handicap: Handicap) -> anyhow::Result<Life> {
         let agents = match self.agents {
             Agents::Scripted => "scripted:replies.yaml",
             Agents::OverCli => "claude-over-scripted:replies.yaml",
@@ -208,14 +232,19 @@ impl Place {
                 arguments.extend(["-s".to_owned(), limit]);
             }
         }
-        self.start(&arguments)
+        self.start(&arguments, handicap)
     }
 
     /// Starts the product with these arguments.
-    pub fn start(&self, arguments: &[String]) -> anyhow::Result<Life> {
+    fn start(&self, arguments: &[String], handicap: Handicap) -> anyhow::Result<Life> {
         let root = self.root();
-        let said = fs::File::create(root.join("stderr"))?.into_parts().0;
-        let mut command = Command::new(&self.programs.product);
+        let number = self.lives.fetch_add(1, Ordering::Relaxed);
+        let stderr = root.join(format!("stderr-{number}"));
+        let said = fs::File::create(&stderr)?.into_parts().0;
+        let Programs { product, chaos, python } = &self.programs;
+        // Whoever is nobody may not see the Python of whoever runs this.
+        let python = if self.user.is_some() { "python3" } else { python.as_str() };
+        let mut command = handicap.command(product, chaos);
         if let Some(user) = self.user {
             command.uid(user).gid(user);
         }
@@ -227,7 +256,7 @@ impl Place {
             .env("HOME", root.join("home"))
             .env("TMPDIR", root.join("tmp"))
             .env("NO_COLOR", "1")
-            .env("MLE_STAR_PYTHON", "python3")
+            .env("MLE_STAR_PYTHON", python)
             .env("MLE_STAR_CLAUDE_PATH", root.join("claude"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -235,7 +264,7 @@ impl Place {
             .process_group(0)
             .spawn()
             .context("cannot start the product")?;
-        Ok(Life { child, folder: root.to_owned(), began: Instant::now() })
+        Ok(Life { child, stderr, began: Instant::now() })
     }
 }
 
@@ -248,7 +277,7 @@ impl Life {
     /// How it ended, if it has.
     pub fn ended(&mut self) -> anyhow::Result<Option<Ended>> {
         let Some(status) = self.child.try_wait()? else { return Ok(None) };
-        let said = fs::read_to_string(self.folder.join("stderr")).unwrap_or_default();
+        let said = fs::read_to_string(&self.stderr).unwrap_or_default();
         Ok(Some(Ended { code: status.code(), said }))
     }
 
@@ -266,7 +295,7 @@ impl Life {
             if is_so() {
                 return Ok(true);
             }
-            std::thread::sleep(Duration::from_millis(2));
+            std::thread::sleep(Duration::from_millis(3));
         }
     }
 

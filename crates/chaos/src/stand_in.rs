@@ -28,7 +28,12 @@ pub struct Temper {
     pub share: u64,
     /// What goes wrong, by its place in [`MISHAPS`]; [`ANY`] or [`STALL`].
     pub kind: usize,
+    /// How many milliseconds it thinks before it asks: one that answers at once is hard to hit.
+    pub thinks: u64,
 }
+
+/// A stand-in that does what it should.
+pub const CALM: Temper = Temper { seed: 0, share: 0, kind: ANY, thinks: 0 };
 
 /// Any of the [`MISHAPS`].
 pub const ANY: usize = MISHAPS.len();
@@ -93,6 +98,10 @@ fn converse(ledger: &Utf8Path, temper: Temper, arguments: &[String]) -> io::Resu
                 }}))?;
             }
             Some("user") => {
+                if let Some(mishap) = mishap {
+                    note(ledger, &format!("mishap {mishap}"))?;
+                }
+                std::thread::sleep(Duration::from_millis(temper.thinks));
                 if mishap == Some("death before the answer") {
                     return Ok(137);
                 }

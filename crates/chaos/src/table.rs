@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::answers::Answers;
 use crate::fault::{self, Fault};
 use crate::stand_in::MISHAPS;
-use crate::trial::{Report, Trials};
+use crate::trial::{Plan, Report, Trials, side_by_side};
 
 /// Where the table stands in a document.
 const BEGIN: &str = "<!-- faults: begin -->";
@@ -16,16 +16,24 @@ const END: &str = "<!-- faults: end -->";
 struct Row {
     name: String,
     promise: &'static str,
+    /// Runs in which it happened.
     runs: usize,
     lives: usize,
     held: usize,
     skipped: bool,
 }
 
+/// How often another seed is tried for a run in which the fault came in time.
+const TRIES: u64 = 4;
+
 impl Row {
+    fn new(name: impl Into<String>, promise: &'static str) -> Self {
+        Self { name: name.into(), promise, ..Self::default() }
+    }
+
     fn add(&mut self, report: &Report) {
-        self.runs += 1;
         self.lives += report.lives;
+        self.runs += 1;
         self.held += usize::from(report.problems.is_empty());
     }
 
@@ -38,47 +46,60 @@ impl Row {
     }
 }
 
+/// Makes the plan of a row from a seed.
+type Planned<'a> = Box<dyn Fn(u64) -> Plan + Sync + 'a>;
+
 /// Tries every fault, flaw and mishap so many times, and gives the table and what did not hold.
 pub fn make(
     trials: &Trials,
     each: u64,
     seed: u64,
-    mut say: impl FnMut(&str),
+    jobs: usize,
+    say: impl Fn(&str) + Sync,
 ) -> anyhow::Result<(String, usize)> {
-    let mut rows = Vec::new();
-    let mut failures = 0;
-    let mut run = |row: &mut Row, plan: &crate::trial::Plan| {
-        let report = trials.run(plan)?;
-        failures += usize::from(!report.problems.is_empty());
-        say(&format!("{} (seed {}): {}", row.name, plan.seed, summary(&report)));
-        row.add(&report);
-        anyhow::Ok(())
-    };
+    let mut rows: Vec<(Row, Planned<'_>)> = Vec::new();
     for fault in Fault::ALL {
         let promise = if fault.keeps_the_result() { "same result" } else { "a valid result" };
-        let mut row = Row { name: fault.name().to_owned(), promise, ..Row::default() };
-        row.skipped = fault.needs_mount() && !fault::can_mount();
-        let times = if row.skipped { 0 } else { each };
-        for number in 0..times {
-            run(&mut row, &trials.plan_of(fault, seed + number))?;
-        }
-        rows.push(row);
+        let skipped = fault.needs_mount() && !fault::can_mount();
+        let row = Row { skipped, ..Row::new(fault.name(), promise) };
+        rows.push((row, Box::new(move |seed| trials.plan_of(fault, seed))));
     }
     for (kind, mishap) in MISHAPS.into_iter().enumerate() {
-        let name = format!("CLI: {mishap}, 30 % of calls");
-        let mut row = Row { name, promise: "same result", ..Row::default() };
-        for number in 0..each {
-            run(&mut row, &trials.plan_of_mishap(kind, seed + number))?;
-        }
-        rows.push(row);
+        let row = Row::new(format!("CLI: {mishap}, 30 % of calls"), "same result");
+        rows.push((row, Box::new(move |seed| trials.plan_of_mishap(kind, seed))));
     }
     for flaw in Answers::all_flaws() {
-        let name = format!("answer: {flaw}, and a kill");
-        let mut row = Row { name, promise: "as without the kill", ..Row::default() };
-        for number in 0..each {
-            run(&mut row, &trials.plan_of_flaw(flaw, seed + number))?;
+        let row = Row::new(format!("answer: {flaw}, and a kill"), "as without the kill");
+        rows.push((row, Box::new(move |seed| trials.plan_of_flaw(flaw, seed))));
+    }
+    let planned: Vec<(usize, u64)> = (0..rows.len())
+        .filter(|index| rows.get(*index).is_some_and(|(row, _)| !row.skipped))
+        .flat_map(|index| (0..each).map(move |number| (index, seed + number)))
+        .collect();
+    let reports = side_by_side(jobs, &planned, |(index, seed)| {
+        let Some((row, plan)) = rows.get(*index) else { return Ok((*index, Report::default())) };
+        let mut report = Report::default();
+        for another in 0..TRIES {
+            report = trials.run(&plan(seed + 1000 * another))?;
+            let seed = seed + 1000 * another;
+            say(&format!("{} (seed {seed}): {}", row.name, summary(&report)));
+            let happened = !report.befell.is_empty() || report.mishaps > 0;
+            if happened || !report.problems.is_empty() {
+                break;
+            }
         }
-        rows.push(row);
+        anyhow::Ok((*index, report))
+    });
+    let mut failures = 0;
+    let mut rows: Vec<Row> = rows.into_iter().map(|(row, _)| row).collect();
+    for report in reports {
+        let (index, report) = report?;
+        failures += usize::from(!report.problems.is_empty());
+        let happened = !report.befell.is_empty() || report.mishaps > 0;
+        // What did not happen did not hold either.
+        if happened || !report.problems.is_empty() {
+            rows.get_mut(index).into_iter().for_each(|row| row.add(&report));
+        }
     }
     let mut table =
         "| fault | promised | runs | lives | held |\n| --- | --- | --- | --- | --- |\n".to_owned();
@@ -90,8 +111,11 @@ pub fn make(
 
 /// A report in one line.
 pub fn summary(report: &Report) -> String {
-    let Report { befell, lives, seconds, code, same, problems } = report;
-    let befell: Vec<&str> = befell.iter().map(|it| it.name()).collect();
+    let Report { befell, mishaps, lives, seconds, code, same, problems } = report;
+    let mut befell: Vec<String> = befell.iter().map(|it| it.name().to_owned()).collect();
+    if *mishaps > 0 {
+        befell.push(format!("{mishaps} mishaps"));
+    }
     let befell = if befell.is_empty() { "nothing".to_owned() } else { befell.join(", ") };
     let code = code.map_or_else(|| "a signal".to_owned(), |code| code.to_string());
     let verdict = match (problems.is_empty(), same) {

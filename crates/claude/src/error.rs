@@ -214,6 +214,9 @@ impl Error {
                 Some("install it (npm install -g @anthropic-ai/claude-code), or name the program")
             }
             Self::NotClaude { .. } => Some("name the program `claude` of Claude Code"),
+            Self::NotStarted { source, .. } if source.kind() == io::ErrorKind::WouldBlock => {
+                Some("there is no room for another process: end others, or raise `ulimit -u`")
+            }
             Self::NotStarted { .. } => Some("check the path and its permissions"),
             Self::TooOld { .. } | Self::HooksFailOpen { .. } => {
                 Some("claude update, or npm install -g @anthropic-ai/claude-code@latest")

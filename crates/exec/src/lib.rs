@@ -8,8 +8,9 @@
 //! and lists what is covered and what is not, [`limits`] bound it, `environment` says which
 //! variables it sees, `capture` and `spool` keep what it prints, [`submission`] looks at the file it
 //! was asked for, and [`machine`] finds the interpreter and what there is to compute with, which
-//! [`slots`] share out; [`venv`] makes an environment with the packages that scripts import. [`bash`] is another way to run a script, without a sandbox. All unsafe code is
-//! in `sys`.
+//! [`slots`] share out; [`venv`] makes an environment with the packages that scripts import. `room`
+//! waits where a process cannot be started at the moment. [`bash`] is another way to run a script,
+//! without a sandbox. All unsafe code is in `sys`.
 //!
 //! Deliberately absent: scores and tracebacks (text for the caller to read), retries, and any
 //! state between two runs.
@@ -21,6 +22,7 @@ mod environment;
 pub mod limits;
 pub mod local;
 pub mod machine;
+mod room;
 pub mod sandbox;
 pub mod scratch;
 pub mod shim;
@@ -240,6 +242,14 @@ pub enum ExecError {
         /// What speaks against it.
         reason: &'static str,
     },
+}
+
+impl ExecError {
+    /// Whether there was no room for another process, and still none after a while. Nothing is
+    /// wrong with the program that was to be started.
+    pub fn is_want_of_room(&self) -> bool {
+        matches!(self, Self::Spawn { source, .. } if room::is_passing(source))
+    }
 }
 
 /// An error with all its causes, on one line.

@@ -19,6 +19,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::environment::environment;
 use crate::limits::{FREE_DISK_BYTES, Limits, free_disk_bytes};
+use crate::room::when_there_is_room;
 use crate::sandbox::{Confinement, Containment, Network, Tier, Wish};
 use crate::scratch::Scratch;
 use crate::shim::spec::{Age, Records, Report, Spec};
@@ -34,11 +35,6 @@ const MARGIN: Duration = Duration::from_secs(25);
 /// How often a supervisor is started for one script. One that is killed, as by a system short of
 /// memory, says nothing about the script; if all of them are, it may well be the script.
 const STARTS: u32 = 3;
-/// How often to try to start a process when there is no room for one, and how long to wait at first.
-/// In all that is a quarter of a minute.
-const SPAWNS: u32 = 8;
-/// See [`SPAWNS`].
-const PAUSE: Duration = Duration::from_millis(125);
 /// How often to look whether somebody else's supervisor is done.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a trial of a tier may take. A Python on a network file system is slow at first.
@@ -268,28 +264,19 @@ impl Local {
 
     async fn start_supervisor(&self, records: &Records) -> Result<Supervised, ExecError> {
         let Supervisor { program, arguments } = &self.supervisor;
-        let mut pause = PAUSE;
-        let mut tries = 1;
-        loop {
-            let child = Command::new(program)
-                .args(arguments)
-                .arg(records.folder())
-                .current_dir("/")
-                .env_clear() // a script may find a way to look at it
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(fs::File::create(records.log())?.into_parts().0)
-                .process_group(0)
-                .spawn();
-            match child {
-                Ok(child) => return Ok(Supervised { child, is_done: false }),
-                Err(error) if tries < SPAWNS && is_passing(&error) => {
-                    sleep(pause).await;
-                    pause *= 2;
-                    tries += 1;
-                }
-                Err(source) => return Err(ExecError::Spawn { program: program.clone(), source }),
-            }
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .arg(records.folder())
+            .current_dir("/")
+            .env_clear() // a script may find a way to look at it
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(fs::File::create(records.log())?.into_parts().0)
+            .process_group(0);
+        match when_there_is_room(|| command.spawn()).await {
+            Ok(child) => Ok(Supervised { child, is_done: false }),
+            Err(source) => Err(ExecError::Spawn { program: program.clone(), source }),
         }
     }
 }
@@ -301,12 +288,6 @@ enum Said {
     Killed(String),
     /// Nothing, for this reason.
     Nothing(String),
-}
-
-/// Whether there was no room for another process: others on the machine will make some.
-fn is_passing(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{OutOfMemory, WouldBlock};
-    matches!(error.kind(), WouldBlock | OutOfMemory)
 }
 
 /// A supervisor at work. It goes on when we die, but not when nobody waits for it any longer.
@@ -389,17 +370,5 @@ fn outcome_of(report: Report) -> Result<Outcome, ExecError> {
         }
         Report::NoRoom { free, needed } => Err(ExecError::NoRoom { free, needed }),
         Report::Failed { reason } => Err(ExecError::NotRun { reason }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_others_can_mend_is_waited_for() {
-        let error = |number: i32| std::io::Error::from_raw_os_error(number);
-        assert!(is_passing(&error(libc::EAGAIN)) && is_passing(&error(libc::ENOMEM)));
-        assert!(!is_passing(&error(libc::ENOENT)) && !is_passing(&error(libc::EACCES)));
     }
 }

@@ -4,7 +4,8 @@
 
 mod gpu;
 
-use std::process::{Output, Stdio};
+use std::io;
+use std::process::{ExitStatus, Output, Stdio};
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -15,6 +16,7 @@ use tokio::time::timeout;
 
 use crate::ExecError;
 use crate::environment::environment;
+use crate::room::{is_passing, starved, when_there_is_room};
 
 pub use gpu::{Gpu, GpuInfo, detect_gpu_info};
 
@@ -155,6 +157,11 @@ async fn find_interpreter(candidates: &[&Utf8Path]) -> Result<Interpreter, ExecE
     for candidate in candidates {
         // The environment is ours here: a shim needs it to find what it stands for.
         match answer(Command::new(candidate).args(["-c", WHO_ARE_YOU]), ANSWER).await {
+            // It may well be a Python, and the next one would not start either.
+            Err(Silence::NoRoom(source)) => {
+                let program = (*candidate).to_owned();
+                return Err(ExecError::Spawn { program, source });
+            }
             Err(reason) => tried.push(format!("`{candidate}` {reason}")),
             Ok(lines) => match introduction(&lines) {
                 None => tried.push(format!("`{candidate}` does not answer like python")),
@@ -212,8 +219,10 @@ async fn ask_as_script(python: &Utf8Path, program: &str) -> Result<String, ExecE
         .current_dir("/") // python imports from the current folder first
         .env_clear()
         .envs(environment(std::env::vars_os(), nowhere, None, None));
-    let broken = |detail| ExecError::PythonBroken { path: python.to_owned(), detail };
-    answer(&mut query, ANSWER).await.map_err(broken)
+    answer(&mut query, ANSWER).await.map_err(|silence| match silence {
+        Silence::NoRoom(source) => ExecError::Spawn { program: python.to_owned(), source },
+        other => ExecError::PythonBroken { path: python.to_owned(), detail: other.to_string() },
+    })
 }
 
 /// Where an interpreter's files are: programs, modules, and what they are linked with.
@@ -253,8 +262,10 @@ pub async fn run_program(
 ) -> Result<String, ExecError> {
     let mut command = Command::new(python);
     command.args(["-c", program]).args(arguments).current_dir("/");
-    let failed = |reason| ExecError::NotRun { reason };
-    answer(&mut command, ANSWER).await.map_err(failed)
+    answer(&mut command, ANSWER).await.map_err(|silence| match silence {
+        Silence::NoRoom(source) => ExecError::Spawn { program: python.to_owned(), source },
+        other => ExecError::NotRun { reason: other.to_string() },
+    })
 }
 
 /// Normalised names, each once, sorted, and no more than fit.
@@ -296,23 +307,41 @@ fn total_memory(meminfo: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
+/// Why a program printed nothing of use.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Silence {
+    /// There was no room for another process, for a quarter of a minute.
+    #[error("could not be started: {0}")]
+    NoRoom(io::Error),
+    #[error("could not be started: {0}")]
+    NotStarted(io::Error),
+    #[error("did not answer within {} s", .0.as_secs())]
+    TooLate(Duration),
+    /// It failed, with this as the last line of its complaint.
+    #[error("ended with {0}: {1}")]
+    Failed(ExitStatus, String),
+}
+
 /// What a trusted program prints, or why it printed nothing of use.
-pub(crate) async fn answer(query: &mut Command, limit: Duration) -> Result<String, String> {
-    let query = query.stdin(Stdio::null()).kill_on_drop(true);
-    let output = timeout(limit, query.output());
-    match output.await {
-        Err(_) => Err(format!("did not answer within {} s", limit.as_secs())),
-        Ok(Err(error)) => Err(format!("could not be started: {error}")),
-        Ok(Ok(Output { status, stdout, .. })) if status.success() => {
-            Ok(String::from_utf8_lossy(&stdout).into_owned())
-        }
-        Ok(Ok(Output { status, stdout, stderr })) => {
-            let complaint = [stdout, stderr].concat(); // some complain where others answer
-            let complaint = String::from_utf8_lossy(&complaint);
-            let last = complaint.lines().rev().map(str::trim).find(|line| !line.is_empty());
-            Err(format!("ended with {status}: {}", last.unwrap_or("no message")))
-        }
+pub(crate) async fn answer(query: &mut Command, limit: Duration) -> Result<String, Silence> {
+    let query =
+        query.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    let child = when_there_is_room(|| query.spawn()).await.map_err(|error| {
+        if is_passing(&error) { Silence::NoRoom(error) } else { Silence::NotStarted(error) }
+    })?;
+    let output = timeout(limit, child.wait_with_output()).await;
+    let output = output.map_err(|_| Silence::TooLate(limit))?;
+    let Output { status, stdout, stderr } = output.map_err(Silence::NotStarted)?;
+    if status.success() {
+        return Ok(String::from_utf8_lossy(&stdout).into_owned());
     }
+    let complaint = [stdout, stderr].concat(); // some complain where others answer
+    let complaint = String::from_utf8_lossy(&complaint);
+    if let Some(error) = starved(&complaint) {
+        return Err(Silence::NoRoom(error));
+    }
+    let last = complaint.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    Err(Silence::Failed(status, last.unwrap_or("no message").to_owned()))
 }
 
 #[cfg(test)]

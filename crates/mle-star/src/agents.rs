@@ -70,6 +70,19 @@ pub enum AgentsError {
     },
 }
 
+impl AgentsError {
+    /// Whether there was no room for another process. Nothing is wrong with the agents then.
+    pub fn is_want_of_room(&self) -> bool {
+        let Self::Claude(ClaudeError::Program(mle_star_claude::Error::NotStarted {
+            source, ..
+        })) = self
+        else {
+            return false;
+        };
+        source.kind() == std::io::ErrorKind::WouldBlock
+    }
+}
+
 /// What agents may want to know about a run before it begins.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Briefing<'a> {

@@ -523,11 +523,16 @@ impl RunError {
                 let packages: Vec<String> = packages.iter().map(|it| shell_word(it)).collect();
                 Some(format!("{} -m pip install {}", shell_word(python), packages.join(" ")))
             }
-            Self::Venv(error) => Some(python::hint(error)),
             Self::NoSupervisor => Some(
                 "put `mle-star` on the path, or call `supervise_if_asked` first in `main`"
                     .to_owned(),
             ),
+            Self::Machine(error) | Self::Venv(VenvError::Interpreter(error))
+                if error.is_want_of_room() =>
+            {
+                Some(python::MAKE_ROOM.to_owned())
+            }
+            Self::Agents(error) if error.is_want_of_room() => Some(python::MAKE_ROOM.to_owned()),
             Self::Machine(
                 ExecError::NoPython { .. }
                 | ExecError::PythonTooOld { .. }
@@ -536,6 +541,7 @@ impl RunError {
                 "install Python 3.10 or later (apt install python3 python3-venv), or use --python"
                     .to_owned(),
             ),
+            Self::Venv(error) => Some(python::hint(error)),
             Self::Machine(ExecError::Sandbox { .. }) => {
                 Some("`mle-star doctor` says what is missing; --sandbox takes less".to_owned())
             }
@@ -567,10 +573,11 @@ impl RunError {
                 }
                 None => "`mle-star list` shows the runs".to_owned(),
             }),
-            Self::Open { source: Error::Journal(journal), .. } => match journal {
-                mle_star_journal::JournalError::Locked { .. } => {
-                    Some("wait for the other process, or stop it".to_owned())
-                }
+            Self::Open { run, source: Error::Journal(journal) } => match journal {
+                mle_star_journal::JournalError::Locked { .. } => Some(format!(
+                    "wait for the other process, or stop it: mle-star stop {}",
+                    shell_word(run.as_str())
+                )),
                 mle_star_journal::JournalError::Damaged { .. } => Some(
                     "the line can be mended by hand, or it and all later ones removed".to_owned(),
                 ),
@@ -631,9 +638,8 @@ impl RunError {
                 | Self::Config(_)
                 | Self::Prompts { .. }
                 | Self::Data(_)
-                | Self::Agents(_)
                 | Self::NoRun(_)
                 | Self::Venv(VenvError::Requirement { .. })
-        )
+        ) || matches!(self, Self::Agents(error) if !error.is_want_of_room())
     }
 }

@@ -15,6 +15,10 @@ use crate::dotenv;
 /// The variable that names the user's Python.
 const PYTHON: &str = "MLE_STAR_PYTHON";
 
+/// What to do where no process can be started.
+pub(crate) const MAKE_ROOM: &str =
+    "there is no room for another process: end others, or raise the limit (ulimit -u)";
+
 /// Hears what is done before a run begins, a line at a time. By default nobody does.
 #[derive(Clone)]
 pub struct Progress(Arc<dyn Fn(&str) + Send + Sync>);
@@ -154,6 +158,9 @@ pub(crate) fn hint(error: &VenvError) -> String {
         }
         VenvError::Broken { .. } => own.to_owned(),
         VenvError::Busy { .. } => "wait for the other process, or stop it".to_owned(),
+        VenvError::Start { source, .. } if source.kind() == std::io::ErrorKind::WouldBlock => {
+            MAKE_ROOM.to_owned()
+        }
         VenvError::Start { .. } | VenvError::Io(_) => {
             "check the path and its permissions".to_owned()
         }

@@ -49,26 +49,38 @@ pub fn json_values(text: &str) -> impl Iterator<Item = Value> + '_ {
 
 /// Objects and arrays that stand within other text, outermost ones only.
 fn embedded(text: &str) -> impl Iterator<Item = Value> + '_ {
-    // Prose full of braces must not make this quadratic for long.
+    tries(text).flatten()
+}
+
+/// What is read from each bracket that may open a value: the value, or nothing.
+fn tries(text: &str) -> impl Iterator<Item = Option<Value>> + '_ {
+    // Prose full of braces must not make this quadratic for long, and brackets that are never closed
+    // must not have a reply of megabytes read again from each of them.
     const TRIES: usize = 200;
+    const MOST_BYTES: usize = 8 << 20;
     let mut from = 0;
-    let mut tries = 0;
+    let mut in_vain = 0;
     std::iter::from_fn(move || {
-        while tries < TRIES {
-            let start = from + text.get(from..)?.find(['{', '['])?;
-            tries += 1;
-            let rest = text.get(start..)?;
-            let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
-            match stream.next() {
-                Some(Ok(value)) => {
-                    from = start + stream.byte_offset();
-                    return Some(value);
-                }
-                Some(Err(_)) | None => from = start + 1,
+        let start = from + text.get(from..)?.find(['{', '['])?;
+        let rest = text.get(start..).filter(|_| in_vain < MOST_BYTES)?;
+        let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+        let read = stream.next()?;
+        match &read {
+            Ok(_) => from = start + stream.byte_offset(),
+            Err(error) => {
+                from = start + 1;
+                in_vain += bytes_before(rest, error);
             }
         }
-        None
+        Some(read.ok())
     })
+    .take(TRIES)
+}
+
+/// How much of a text was read when it turned out to be no JSON.
+fn bytes_before(text: &str, error: &serde_json::Error) -> usize {
+    let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+    lines.map(str::len).sum::<usize>() + error.column()
 }
 
 fn longest_fenced(text: &str) -> Option<&str> {
@@ -211,6 +223,21 @@ mod tests {
                 None
             );
         }
+    }
+
+    /// A reply of some megabytes that is read a hundred times takes seconds.
+    #[test]
+    fn brackets_that_are_never_closed_are_not_read_again_and_again() {
+        let unclosed = format!("{}{}", "[".repeat(100), "1,\n".repeat(1 << 18));
+        assert_eq!(tries(&unclosed).count(), 11, "of 768 KiB each");
+        assert_eq!(tries(&"[".repeat(100)).count(), 100);
+    }
+
+    #[test]
+    fn it_is_known_how_far_a_reading_came() {
+        let text = "[1,\n 2,\n x]";
+        let error = serde_json::from_str::<Value>(text).unwrap_err();
+        assert_eq!(text.get(..bytes_before(text, &error)), Some("[1,\n 2,\n x"));
     }
 
     proptest! {

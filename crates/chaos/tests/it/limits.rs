@@ -3,17 +3,17 @@
 use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
-use mle_star_chaos::answers::Answers;
+use mle_star_chaos::answers::{Answers, is_whole_submission};
 use mle_star_chaos::place::{Agents, Place, Programs};
 use mle_star_chaos::processes::{self, Part};
-use mle_star_chaos::stand_in::{STALL, Temper};
+use mle_star_chaos::stand_in::{CALM, STALL, Temper};
 use rustix::process::Signal;
 
 /// REQ-OR-024
 #[test]
 fn a_cli_that_never_answers_ends_with_the_deadline() {
     let programs = Programs::find(Utf8Path::new(env!("CARGO_BIN_EXE_chaos"))).unwrap();
-    let temper = Temper { seed: 3, share: 12, kind: STALL };
+    let temper = Temper { seed: 3, share: 12, kind: STALL, ..CALM };
     let mut place = Place::new(&programs, Agents::OverCli, &Answers::good(), temper).unwrap();
     place.time_limit_seconds = 20;
     let began = Instant::now();
@@ -31,8 +31,7 @@ fn a_cli_that_never_answers_ends_with_the_deadline() {
 #[test]
 fn a_supervisor_that_is_stopped_for_good_ends_with_the_deadline() {
     let programs = Programs::find(Utf8Path::new(env!("CARGO_BIN_EXE_chaos"))).unwrap();
-    let calm = Temper { seed: 0, share: 0, kind: STALL };
-    let mut place = Place::new(&programs, Agents::Scripted, &Answers::good(), calm).unwrap();
+    let mut place = Place::new(&programs, Agents::Scripted, &Answers::good(), CALM).unwrap();
     place.time_limit_seconds = 15;
     let began = Instant::now();
     let mut life = place.live().unwrap();
@@ -44,5 +43,22 @@ fn a_supervisor_that_is_stopped_for_good_ends_with_the_deadline() {
     let took = began.elapsed();
     assert!(took < Duration::from_secs(15 + 30), "{took:?}");
     assert!(matches!(ended.code, Some(0 | 1 | 3)), "{:?}: {}", ended.code, ended.said);
+    assert_eq!(processes::outlasting(place.root(), Duration::from_secs(10)), []);
+}
+
+/// REQ-OR-024
+#[test]
+fn a_submission_script_that_hangs_ends_with_the_deadline_and_the_early_submission_stays() {
+    let programs = Programs::find(Utf8Path::new(env!("CARGO_BIN_EXE_chaos"))).unwrap();
+    let answers = Answers::with_bad_submission("hang");
+    let mut place = Place::new(&programs, Agents::Scripted, &answers, CALM).unwrap();
+    place.time_limit_seconds = 25;
+    let began = Instant::now();
+    let ended = place.live().unwrap().finish(Duration::from_secs(90)).unwrap();
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(25 + 30), "{took:?}");
+    assert!(matches!(ended.code, Some(0 | 3)), "{:?}: {}", ended.code, ended.said);
+    let submission = place.run().unwrap().join("final/submission.csv");
+    assert!(is_whole_submission(&fs_err::read_to_string(submission).unwrap()));
     assert_eq!(processes::outlasting(place.root(), Duration::from_secs(10)), []);
 }

@@ -15,6 +15,7 @@ use tokio::time::{Instant, timeout_at};
 use super::complaint::Complaint;
 use super::{Tell, VenvError};
 use crate::machine;
+use crate::room::when_there_is_room;
 
 /// How many of a program's last lines are kept, for the case that it fails.
 const KEPT_LINES: usize = 60;
@@ -130,7 +131,7 @@ impl Tool<'_> {
         NOT_PASSED.iter().for_each(|name| {
             command.env_remove(name);
         });
-        let mut child = command.spawn().map_err(failed)?;
+        let mut child = when_there_is_room(|| command.spawn()).await.map_err(failed)?;
         // Killing the child alone is not enough: what it started would go on.
         let group = Group(child.id().and_then(|id| Pid::from_raw(id.cast_signed())));
         let (out, err) = (child.stdout.take(), child.stderr.take());

@@ -178,6 +178,9 @@ async fn landing(run: &Run) {
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    /// Never waited for. A file that may not grow is to be an error of whoever writes it, which can
+    /// say what it is about; the signal would end us without a word.
+    _file_size: Signal,
 }
 
 impl Signals {
@@ -185,6 +188,7 @@ impl Signals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            _file_size: signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?,
         })
     }
 

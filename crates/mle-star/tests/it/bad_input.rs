@@ -580,7 +580,7 @@ fn a_run_that_another_process_is_writing() {
     shop.wait_for_script();
     assert_snapshot!(resume_refusal(&shop, &shop.only_run()), @"
     error: the run at `[FOLDER]/runs/[RUN]` cannot be opened: the journal of the run cannot be used: `[FOLDER]/runs/[RUN]/journal.jsonl` is being written by another process
-    hint: wait for the other process, or stop it
+    hint: wait for the other process, or stop it: mle-star stop [FOLDER]/runs/[RUN]
     exit code: 1
     ");
 

@@ -115,3 +115,50 @@ fn killed_at_every_step_boundary_a_run_ends_with_the_same_result() {
     assert_eq!(fs_err::read_to_string(run.join("final/submission.csv")).unwrap(), "id,y\n3,4\n");
     assert_eq!(processes_in(shop.path()), Vec::<String>::new());
 }
+
+#[test]
+fn what_a_kill_left_half_written_is_gone_after_a_resume() {
+    let shop = Shop::new();
+    shop.run(SETTINGS).assert().success();
+    let run = shop.only_run();
+    let half = run.join("solutions/0123456789abcdef.py.1-0.tmp");
+    fs_err::write(&half, "half").unwrap();
+    shop.command().args(["resume", run.as_str()]).assert().success();
+    assert!(!half.exists());
+}
+
+/// A record that does not fit is taken back, the run says what is wrong and how to go on, and a
+/// resume ends as if nothing had happened.
+#[test]
+fn a_journal_that_may_not_grow_stops_the_run_and_a_resume_goes_on() {
+    let undisturbed = Shop::new();
+    undisturbed.run(SETTINGS).assert().success();
+    let whole = fs_err::metadata(undisturbed.only_run().join("journal.jsonl")).unwrap().len();
+
+    let shop = Shop::new();
+    let prepared = shop.run(SETTINGS);
+    let output = Command::new("prlimit")
+        .arg(format!("--fsize={}:", whole * 3 / 4))
+        .arg(prepared.get_program())
+        .args(prepared.get_args())
+        .current_dir(shop.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let run = shop.only_run();
+    let journal = run.join("journal.jsonl");
+    let error = format!(
+        "error: the run at `{run}` has no result: the run was stopped: the journal of the run \
+         cannot be used: failed to write to file `{journal}`: File too large (os error 27)\n\
+         hint: when that is mended: mle-star resume {run}\n"
+    );
+    assert!(said.ends_with(&error), "{said}");
+    let text = fs_err::read_to_string(&journal).unwrap();
+    assert!(text.ends_with('\n'), "half a record is left");
+
+    let done = steps(&run);
+    shop.command().args(["resume", run.as_str()]).assert().success();
+    assert_eq!(steps(&run)[..done.len()], done[..], "a finished step was lost");
+    assert_eq!(timeless(&run), timeless(&undisturbed.only_run()));
+}

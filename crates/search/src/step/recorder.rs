@@ -293,34 +293,44 @@ impl Recorder {
         Rehearsal(self)
     }
 
+    /// Writes a record, after those that say what is different in this life.
+    ///
+    /// Each of them counts as written only when it is: on a disk that was full for a moment, what
+    /// comes next must neither go without it nor write it again.
     fn append(
         &self,
         record: Record,
         write: impl Fn(&mut Journal, &Record) -> Result<(), JournalError>,
     ) -> Result<(), Error> {
         let mut state = self.state();
-        let (at, settings) = (state.began, state.new_settings.clone());
-        let containment = state.containment.clone();
-        let Mode::Writing { journal, announced } = &mut state.mode else { return Ok(()) };
-        let mut written = Vec::new();
-        if !*announced {
-            // Looking at a finished run is not a new life: only doing something is.
-            written.push(Record::Resumed { at, containment });
+        let at = state.began;
+        // Looking at a finished run is not a new life: only doing something is.
+        if let Mode::Writing { announced: false, .. } = &state.mode {
+            let resumed = Record::Resumed { at, containment: state.containment.clone() };
+            self.write(&mut state, resumed, Journal::append_unsynced)?;
+            if let Mode::Writing { announced, .. } = &mut state.mode {
+                *announced = true;
+            }
         }
-        written.extend(settings.map(|config| Record::Settings { at, config }));
-        for record in &written {
-            journal.append_unsynced(record)?;
+        if let (Mode::Writing { .. }, Some(config)) = (&state.mode, state.new_settings.clone()) {
+            let settings = Record::Settings { at, config };
+            self.write(&mut state, settings, Journal::append_unsynced)?;
+            state.new_settings = None;
         }
-        // Only now: on a disk that was full for a moment, what comes next must not go without.
-        *announced = true;
-        state.new_settings = None;
+        self.write(&mut state, record, write)
+    }
+
+    /// Writes a record, and tells those who read along.
+    fn write(
+        &self,
+        state: &mut State,
+        record: Record,
+        write: impl Fn(&mut Journal, &Record) -> Result<(), JournalError>,
+    ) -> Result<(), Error> {
         let Mode::Writing { journal, .. } = &mut state.mode else { return Ok(()) };
         write(journal, &record)?;
-        written.push(record);
-        for record in written {
-            state.tally.note(&record);
-            self.readers.send(record).ok(); // nobody may be watching
-        }
+        state.tally.note(&record);
+        self.readers.send(record).ok(); // nobody may be watching
         Ok(())
     }
 

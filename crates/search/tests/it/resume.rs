@@ -272,3 +272,61 @@ async fn running_time_counts_while_running_only_and_costs_once() {
         (expected.result.total_duration_seconds, completed.result.total_duration_seconds);
     assert!((two - one).abs() < 20.0, "{one} and {two}");
 }
+
+// What follows needs a process of its own, whose files cannot grow for a while. It is this test
+// binary again, asked for the ignored test below.
+
+/// A life tells that it began, and with which settings, before anything else and only once, also if
+/// the disk was full when it tried first.
+#[test]
+fn a_resume_is_recorded_once_although_its_first_records_could_not_be_written() {
+    let output = std::process::Command::new("sh")
+        .args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "resume::child_whose_journal_is_full_for_a_moment"])
+        .env("RESUME_TEST_CHILD", "1")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[tokio::test]
+#[ignore = "a child of a_resume_is_recorded_once…"]
+async fn child_whose_journal_is_full_for_a_moment() {
+    if std::env::var_os("RESUME_TEST_CHILD").is_none() {
+        return;
+    }
+    let limit_files = |most: &str| {
+        let arguments = [format!("--pid={}", std::process::id()), format!("--fsize={most}:")];
+        let status = std::process::Command::new("prlimit").args(arguments).status().unwrap();
+        assert!(status.success());
+    };
+    let whole = small_world();
+    let expected = whole.run().await.unwrap();
+    let journal = fs_err::read(whole.dir().journal()).unwrap();
+    let lines = journal.split_inclusive(|byte| *byte == b'\n');
+    let half: usize = lines.clone().take(lines.count() / 2).map(<[u8]>::len).sum();
+    // Room for no record, and for the first but not for the settings.
+    for room in [0, 200] {
+        let mut world = stopped_after(&whole, half);
+        world.config.time_limit_seconds += 60;
+        let run = world.reopen();
+        limit_files(&(half + room).to_string());
+        let full = mle_star_search::run(&run.ctx()).await.unwrap_err();
+        limit_files("unlimited");
+        assert!(matches!(full.cause(), Error::Journal(_)), "{full}");
+        let completed = mle_star_search::run(&run.ctx()).await.unwrap();
+        let solution = |completed: &Completed| completed.result.final_solution.content.clone();
+        assert_eq!(solution(&completed), solution(&expected), "with room for {room} bytes");
+        let told: Vec<&str> = world
+            .records()
+            .iter()
+            .filter_map(|record| match record {
+                Record::Resumed { .. } => Some("resumed"),
+                Record::Settings { .. } => Some("settings"),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(told, ["resumed", "settings"], "with room for {room} bytes");
+    }
+}
