@@ -2,10 +2,10 @@
 //!
 //! First a run of 5,000 records and more, made by the search with agents and scripts that cost
 //! nothing but write as much as real ones: how long its page takes to load from a server that has
-//! just been started, and what a server takes that is watched while nothing happens. Then a real
-//! run, the demo with small settings, in a real terminal with a page attached: which part of the
-//! time the orchestrator computes. That takes a few minutes, and makes the Python environment if
-//! there is none. After `--`, the words `loading` and `running` choose one of the two.
+//! just been started, and what a server takes while nothing happens and while records come. Then a
+//! real run, the demo with small settings, in a real terminal with a page attached: which part of
+//! the time the orchestrator computes. That takes a few minutes, and makes the Python environment
+//! if there is none. After `--`, the words `loading` and `running` choose one of the two.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints or fails")]
 
 #[path = "../tests/it/browser.rs"]
@@ -35,6 +35,9 @@ const LOADS: usize = 5;
 /// For how long a server is watched that has nothing to tell.
 const IDLE: Duration = Duration::from_secs(20);
 
+/// How many records come one by one.
+const NEWS: usize = 40;
+
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|it| it != "--bench").collect();
     // `cargo test --benches` only wants to know that it starts.
@@ -54,7 +57,7 @@ fn main() {
 /// The page of a long run.
 fn loading() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let world = World::new("T=14 K=9 L=4 R=9").with_padding(60);
+    let world = World::new("T=11 K=9 L=4 R=9").with_padding(150);
     world.run(&runtime);
     let dir = world.dir();
     let records = mle_star_journal::read::<Record>(&dir.journal()).unwrap().len();
@@ -62,22 +65,24 @@ fn loading() {
     let about = format!("{records} records, {:.1} MB of journal", size as f64 / 1e6);
 
     let mut times = Vec::new();
-    let mut bytes = 0;
+    let (mut bytes, mut cpu) = (0, 0.0);
     for _ in 0..LOADS {
         let page = Page::of(dir.root());
         // The list of runs comes first, as in a browser; it reads the whole journal.
         let began = Instant::now();
         bytes = page.live().message();
         times.push(began.elapsed());
+        cpu = cpu_seconds(page.child.id()).unwrap();
     }
     times.sort();
     let (median, most) = (times.get(LOADS / 2).unwrap(), times.last().unwrap());
     row(
         &format!("data of the page, server just started ({about})"),
         &format!(
-            "{:.0} ms, {:.0} ms at most of {LOADS}; {} kB",
+            "{:.0} ms, {:.0} ms at most of {LOADS}, of which the server computes {:.0} ms; {} kB",
             millis(*median),
             millis(*most),
+            1000.0 * cpu,
             bytes / 1000
         ),
     );
@@ -101,6 +106,37 @@ fn loading() {
     row(
         "`ui` with a page attached while nothing happens",
         &format!("{:.2} % of a core", 100.0 * spent / IDLE.as_secs_f64()),
+    );
+    drop(page);
+    growing(&dir.journal());
+}
+
+/// The page of a run that has nearly all of these records, and gets the rest one by one.
+fn growing(journal: &Utf8Path) {
+    let text = fs_err::read_to_string(journal).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let (before, after) = lines.split_at(lines.len() - NEWS);
+    let folder = tempfile::tempdir().unwrap();
+    let run = Utf8Path::from_path(folder.path()).unwrap();
+    fs_err::write(run.join("journal.jsonl"), before.concat()).unwrap();
+    let page = Page::of(run);
+    let mut live = page.live();
+    live.message();
+    let watching = std::thread::spawn(move || live.messages());
+
+    let (began, cpu) = (Instant::now(), cpu_seconds(page.child.id()).unwrap());
+    let mut file = fs_err::OpenOptions::new().append(true).open(run.join("journal.jsonl")).unwrap();
+    for line in after {
+        file.write_all(line.as_bytes()).unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    let spent = cpu_seconds(page.child.id()).unwrap() - cpu;
+    let share = 100.0 * spent / began.elapsed().as_secs_f64();
+    drop(page);
+    let messages = watching.join().unwrap();
+    row(
+        "`ui` with a page attached while two records come every second",
+        &format!("{share:.2} % of a core; {messages} messages"),
     );
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn script(score: f64) -> String {
 pub(crate) struct World {
     pub(crate) folder: tempfile::TempDir,
     header: Header,
-    /// Lines of no effect at the end of each script, to make it as long as real ones are.
+    /// Lines of no effect in each piece of code, to make it as long as real ones are.
     padding: usize,
 }
 
@@ -105,8 +105,10 @@ impl World {
     pub(crate) fn ports(&self) -> Ports {
         let padding =
             "# What stands here is of no effect, but has to be read.\n".repeat(self.padding);
-        let answer = move |role: &str, input: &serde_json::Value| {
-            reply(role, input).replacen("import math\n", &format!("import math\n{padding}"), 1)
+        let answer = move |role: &str, input: &serde_json::Value| match role {
+            // What it quotes must be in the script as it is.
+            "test" => reply(role, input),
+            role => reply(role, input).replacen("```python\n", &format!("```python\n{padding}"), 1),
         };
         Ports {
             agent: Box::new(Scripted::new(move |call| {
