@@ -8,8 +8,8 @@
 //! and lists what is covered and what is not, [`limits`] bound it, `environment` says which
 //! variables it sees, `capture` and `spool` keep what it prints, [`submission`] looks at the file it
 //! was asked for, and [`machine`] finds the interpreter and what there is to compute with, which
-//! [`slots`] share out; [`venv`] makes an environment with the packages that scripts import. [`bash`] is another way to run a script, without a sandbox. All unsafe code is
-//! in `sys`.
+//! [`slots`] share out; [`venv`] makes an environment with the packages that scripts import. [`bash`] is another way to run a script, without a sandbox.
+//! [`hold`] holds other programs than scripts in the same way. All unsafe code is in `sys`.
 //!
 //! Deliberately absent: scores and tracebacks (text for the caller to read), retries, and any
 //! state between two runs.
@@ -18,6 +18,7 @@ pub mod bash;
 mod capture;
 pub mod desktop;
 mod environment;
+pub mod hold;
 pub mod limits;
 pub mod local;
 pub mod machine;
@@ -41,6 +42,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{Limits, Resource, Usage};
 use crate::sandbox::{Containment, Tier};
 pub use bash::ViaBash;
+pub use hold::{Hold, hold};
 pub use local::{Local, Setup, Supervisor};
 pub use shim::supervise;
 

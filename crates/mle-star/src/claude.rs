@@ -1,20 +1,20 @@
 //! Claude's agents: every call is a conversation of its own with the `claude` program.
 //!
-//! The program gets a home of its own, which ends with the run, and a new folder for each call in
-//! which `./input` is the data. Of our variables it sees those that say how the model is reached,
-//! but not the key: a forwarder of ours adds that, so that no tool can ask for it. [`Credentials`]
-//! says whether there is a way to the model at all; `over` puts other agents in its place.
+//! The program gets a home of its own for each call, and a new folder in which `./input` is the
+//! data; both end with the call. Of our variables it sees those that say how the model is reached,
+//! but not the key: a forwarder of ours adds that, so that no tool can ask for it. It is held as
+//! scripts are (`enclosure`). [`Credentials`] says whether there is a way to the model at all; `over`
+//! puts other agents in its place.
 //!
 //! Deliberately absent: retries. The program makes requests again by itself; what fails after that
 //! is asked again by the search, which knows how much time there is.
 
+mod enclosure;
 mod over;
 mod reach;
 mod tools;
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::symlink;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use camino::Utf8PathBuf;
@@ -27,13 +27,15 @@ use mle_star_claude::{
     Session, Uuid,
 };
 use mle_star_exec::in_full;
+use mle_star_exec::sandbox::{Gap, Tier};
 use mle_star_exec::scratch::Scratch;
 use mle_star_forwarder::UpstreamError;
 use mle_star_search::models::{self, AgentConfig, AgentType, PipelineConfig};
 use mle_star_search::prompt::{PromptError, PromptRegistry};
 use serde_json::Value;
-use tempfile::TempDir;
 
+pub(crate) use self::enclosure::Enclosure;
+use self::enclosure::Place;
 pub(crate) use self::over::Over;
 pub(crate) use self::reach::{Reach, leads_to_a_model};
 use self::tools::Toolbox;
@@ -67,7 +69,8 @@ impl Credentials {
 #[derive(Debug)]
 pub(crate) struct Claude {
     cli: Cli,
-    /// The program's home, and the folders of calls.
+    enclosure: Enclosure,
+    /// Where the folders of calls are.
     state: Scratch,
     data_dir: Utf8PathBuf,
     permission_mode: PermissionMode,
@@ -83,6 +86,14 @@ pub enum ClaudeError {
     /// The program is not there or cannot be used.
     #[error("the `claude` program cannot be used")]
     Program(#[from] Error),
+    /// The program does not start in the sandbox that holds scripts.
+    #[error("the `claude` program does not start in the sandbox `{tier}`")]
+    Held {
+        /// The sandbox.
+        tier: Tier,
+        /// What happens instead.
+        source: Error,
+    },
     /// The program has no place to work in.
     #[error("there is no place for the `claude` program to work in")]
     Place(#[from] std::io::Error),
@@ -99,6 +110,7 @@ impl ClaudeError {
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Program(error) => error.remedy(),
+            Self::Held { .. } => Some("--sandbox takes another one"),
             Self::Place(_) => Some("make room in the folder for temporary files"),
             Self::Reach(_) => Some("check ANTHROPIC_BASE_URL, the key and the certificates"),
             Self::Prompts(_) => None,
@@ -113,19 +125,18 @@ impl Claude {
         config: &PipelineConfig,
         data_dir: Utf8PathBuf,
         reach: Reach,
+        enclosure: Enclosure,
     ) -> Result<Self, ClaudeError> {
         let state = Scratch::new("claude")?;
-        for folder in ["home", "tmp", "work"] {
-            fs_err::create_dir(state.path().join(folder))?;
-        }
         Ok(Self {
             name: match &reach {
-                Reach::Forwarded(_) | Reach::Direct => {
+                Reach::Forwarded { .. } | Reach::Direct => {
                     format!("claude {} ({})", cli.version(), config.model)
                 }
                 Reach::Over(over) => format!("claude {} over {}", cli.version(), over.name()),
             },
             cli,
+            enclosure,
             state,
             toolbox: Toolbox::new(config, data_dir.clone()),
             data_dir,
@@ -138,15 +149,33 @@ impl Claude {
         })
     }
 
+    /// Starts the program as it will be started, before anything depends on it.
+    pub(crate) async fn try_out(&self) -> Result<(), ClaudeError> {
+        let place = self.place()?;
+        let cli = self.cli.clone().launched(self.enclosure.launch(&place, &[], &self.reach)?);
+        let tried = cli.try_out(place.work().as_std_path(), &self.environment(&place)).await;
+        tried.map_err(|source| ClaudeError::Held { tier: self.enclosure.tier(), source })
+    }
+
+    /// What the program can do although it should not.
+    pub(crate) fn gaps(&self) -> Vec<Gap> {
+        self.enclosure.gaps(&self.reach)
+    }
+
     async fn converse(&self, call: &Call) -> Result<Reply, AgentError> {
         let id = Uuid::new_v4();
         let _expected = self.reach.expect(id, call);
-        let folder = self.folder().map_err(|error| AgentError::Unavailable {
+        let prepare = || {
+            let place = self.place()?;
+            let launch = self.enclosure.launch(&place, &call.tools, &self.reach)?;
+            Ok((place, self.cli.clone().launched(launch)))
+        };
+        let (place, cli) = prepare().map_err(|error: std::io::Error| AgentError::Unavailable {
             reason: format!("there is no place for the conversation: {error}"),
         })?;
-        let options = self.options(call, id, &folder);
+        let options = self.options(call, id, &place);
         let begun = Instant::now();
-        let answer = match Conversation::start(&self.cli, options).await {
+        let answer = match Conversation::start(&cli, options).await {
             Err(error) => Err(error),
             Ok(mut conversation) => {
                 let answer = conversation.ask_watched(&call.prompt, |it| note(call, it)).await;
@@ -162,14 +191,13 @@ impl Claude {
         answer.map(reply).map_err(|error| failure(&error))
     }
 
-    /// A folder for one call, which ends with it.
-    fn folder(&self) -> std::io::Result<TempDir> {
-        let folder = tempfile::tempdir_in(self.state.path().join("work"))?;
-        symlink(&self.data_dir, folder.path().join("input"))?;
-        Ok(folder)
+    /// Folders for one call, which end with it.
+    fn place(&self) -> std::io::Result<Place> {
+        Place::new(self.state.path(), &self.data_dir)
     }
 
-    fn options(&self, call: &Call, id: Uuid, folder: &TempDir) -> Options {
+    fn options(&self, call: &Call, id: Uuid, place: &Place) -> Options {
+        let (folder, home) = (place.work(), place.home());
         Options {
             model: Some(call.model.clone()),
             system_prompt: call.system_prompt.clone(),
@@ -179,25 +207,21 @@ impl Claude {
             max_budget_usd: call.max_budget_usd,
             permission_mode: self.permission_mode,
             session: Session::Unrecorded(id), // the journal has what matters
-            folder: Some(folder.path().to_owned()),
-            environment: self.environment(),
+            folder: Some(folder.clone().into()),
+            environment: self.environment(place),
             agents: self.definitions.clone(),
-            hooks: self.toolbox.hooks(call, id, folder.path(), &self.home()),
+            hooks: self.toolbox.hooks(call, id, folder.as_std_path(), home.as_std_path()),
             servers: self.toolbox.servers(),
             ..Options::default()
         }
     }
 
-    fn home(&self) -> PathBuf {
-        self.state.path().join("home")
-    }
-
-    fn environment(&self) -> Environment {
+    fn environment(&self, place: &Place) -> Environment {
         let mut environment = self
             .reach
             .environment()
-            .with("HOME", self.home())
-            .with("TMPDIR", self.state.path().join("tmp"));
+            .with("HOME", place.home().into_os_string())
+            .with("TMPDIR", place.temporary().into_os_string());
         if rustix::process::geteuid().is_root() {
             // Else it refuses to work for root without asking. What tools may do is ours to say.
             environment = environment.with("IS_SANDBOX", "1");
