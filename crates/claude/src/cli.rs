@@ -1,16 +1,20 @@
 //! Finds the program, and refuses one that is too old.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
 use crate::error::Error;
+use crate::options::Environment;
 use crate::process;
 
 /// How long the program may take to say its version. It is large, and a cold disk is slow.
 const ANSWER: Duration = Duration::from_secs(60);
+
+/// What makes the program say its version.
+const VERSION: &str = "--version";
 
 /// The program, ready to be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +82,10 @@ impl Cli {
             None => on_the_path()
                 .ok_or_else(|| Error::NotFound { tried: "`claude` on the search path".into() })?,
         };
-        let said = process::output(&path, &["--version"], ANSWER).await?;
+        let kept = |name: &OsStr| name == "PATH" || name == "HOME";
+        let environment = Environment::empty().inherit(kept);
+        let launch = Launch::direct();
+        let said = process::output(&launch.of(&path), VERSION, &environment, None, ANSWER).await?;
         let version: Version = said.parse().map_err(|()| Error::NotClaude {
             path: path.clone(),
             said: said.chars().take(200).collect(),
@@ -87,6 +94,20 @@ impl Cli {
             return Err(Error::TooOld { path, version, oldest: Version::OLDEST });
         }
         Ok(Self { path, version, launch: Launch::direct() })
+    }
+
+    /// Starts it in the way that it is launched, in `folder` and with these variables, and asks for
+    /// its version once more: not every program starts everywhere.
+    pub async fn try_out(&self, folder: &Path, environment: &Environment) -> Result<(), Error> {
+        let command = self.launch.of(&self.path);
+        let said = process::output(&command, VERSION, environment, Some(folder), ANSWER).await?;
+        match said.parse::<Version>() {
+            Ok(_) => Ok(()),
+            Err(()) => Err(Error::NotClaude {
+                path: self.path.clone(),
+                said: said.chars().take(200).collect(),
+            }),
+        }
     }
 
     /// The same, started in another way.

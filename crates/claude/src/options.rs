@@ -129,11 +129,16 @@ impl Default for Environment {
     fn default() -> Self {
         let quiet =
             ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"];
-        quiet.into_iter().fold(Self { variables: BTreeMap::new() }, |it, name| it.with(name, "1"))
+        quiet.into_iter().fold(Self::empty(), |it, name| it.with(name, "1"))
     }
 }
 
 impl Environment {
+    /// No variables at all.
+    pub fn empty() -> Self {
+        Self { variables: BTreeMap::new() }
+    }
+
     /// The same with one more variable.
     #[must_use]
     pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {

@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use crate::cli::Cli;
 use crate::error::Error;
 use crate::lines::Lines;
+use crate::options::Environment;
 use crate::tree::kill_descendants;
 
 /// How much of the end of standard error is kept.
@@ -235,17 +236,21 @@ impl Complaints {
     }
 }
 
-/// What the program at `path` says on standard output when it is started with `arguments`.
+/// What a program says on standard output when it is started with its own arguments and this one.
 pub(crate) async fn output(
-    path: &Path,
-    arguments: &[&str],
+    (program, first): &(OsString, Vec<OsString>),
+    argument: &str,
+    environment: &Environment,
+    folder: Option<&Path>,
     within: Duration,
 ) -> Result<String, Error> {
-    let not_started = |source| Error::NotStarted { path: path.to_owned(), source };
-    let kept = ["PATH", "HOME"].into_iter();
-    let kept = kept.filter_map(|name| Some((name, std::env::var_os(name)?)));
-    let mut command = Command::new(path);
-    command.args(arguments).env_clear().envs(kept).stdin(Stdio::null()).kill_on_drop(true);
+    let not_started = |source| Error::NotStarted { path: program.into(), source };
+    let mut command = Command::new(program);
+    command.args(first).arg(argument).env_clear().envs(environment.pairs());
+    command.stdin(Stdio::null()).kill_on_drop(true);
+    if let Some(folder) = folder {
+        command.current_dir(folder);
+    }
     match timeout(within, command.output()).await {
         Err(_) => Err(Error::Hung { doing: "saying its version", after: within }),
         Ok(Err(source)) => Err(not_started(source)),

@@ -10,7 +10,8 @@
 //! was asked for, and [`machine`] finds the interpreter and what there is to compute with, which
 //! [`slots`] share out; [`venv`] makes an environment with the packages that scripts import. `room`
 //! waits where a process cannot be started at the moment. [`bash`] is another way to run a script,
-//! without a sandbox. All unsafe code is in `sys`.
+//! without a sandbox; [`hold`] holds other programs than scripts in the same way. All unsafe code is
+//! in `sys`.
 //!
 //! Deliberately absent: scores and tracebacks (text for the caller to read), retries, and any
 //! state between two runs.
@@ -19,6 +20,7 @@ pub mod bash;
 mod capture;
 pub mod desktop;
 mod environment;
+pub mod hold;
 pub mod limits;
 pub mod local;
 pub mod machine;
@@ -43,6 +45,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{Limits, Resource, Usage};
 use crate::sandbox::{Containment, Tier};
 pub use bash::ViaBash;
+pub use hold::{Hold, hold};
 pub use local::{Local, Setup, Supervisor};
 pub use shim::supervise;
 

@@ -18,9 +18,10 @@ use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
 use crate::environment::environment;
+use crate::hold::Hold;
 use crate::limits::{FREE_DISK_BYTES, Limits, free_disk_bytes};
 use crate::room::when_there_is_room;
-use crate::sandbox::{Confinement, Containment, Network, Tier, Wish};
+use crate::sandbox::{Confinement, Containment, Gap, Network, Tier, Wish};
 use crate::scratch::Scratch;
 use crate::shim::spec::{Age, Records, Report, Spec};
 use crate::slots::{Slot, Slots};
@@ -148,6 +149,19 @@ impl Local {
     #[must_use]
     pub fn sharing(mut self, folder: Utf8PathBuf) -> Self {
         self.confinement.shared = Some(folder);
+        self
+    }
+
+    /// Holds another program than Python as tightly as scripts, and lets it read what they may but
+    /// their data.
+    pub fn hold(&self) -> Hold {
+        Hold::new(self.confinement.clone(), self.limits)
+    }
+
+    /// Agents work with programs too, which can do this although they should not.
+    #[must_use]
+    pub fn with_agents(mut self, gaps: Vec<Gap>) -> Self {
+        self.containment.agents = Some(gaps);
         self
     }
 

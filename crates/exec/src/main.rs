@@ -1,10 +1,15 @@
-//! The supervisor by itself: `mle-star-shim <folder of a job>`.
+//! The supervisor by itself: `mle-star-shim <folder of a job>`, or
+//! `mle-star-shim --hold <file> <program> <arguments>...`.
 
 use std::process::ExitCode;
 
 use camino::Utf8Path;
 
 fn main() -> ExitCode {
-    let folder = std::env::args().nth(1).unwrap_or_default();
-    mle_star_exec::supervise(Utf8Path::new(&folder))
+    let mut arguments = std::env::args_os().skip(1);
+    let first = arguments.next().and_then(|it| it.into_string().ok()).unwrap_or_default();
+    match first.as_str() {
+        "--hold" => mle_star_exec::hold(arguments),
+        folder => mle_star_exec::supervise(Utf8Path::new(folder)),
+    }
 }

@@ -24,6 +24,7 @@
 //!
 //! **[`Tier::Off`]**: the limits alone, when someone asks for it.
 
+pub(crate) mod cell;
 pub(crate) mod landlock;
 pub(crate) mod lockdown;
 pub(crate) mod root;
@@ -65,10 +66,13 @@ pub enum Wish {
 /// Whether a script may use the network.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Network {
+    /// There is none.
     #[default]
     Deny,
+    /// One port on this machine's loopback, and nothing else.
+    Port(u16),
+    /// It may.
     Allow,
 }
 
@@ -101,6 +105,9 @@ pub struct Containment {
     pub limits: Limits,
     /// How many cores each script has.
     pub cores: usize,
+    /// What it does not hold of the programs that agents work with, if they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agents: Option<Vec<Gap>>,
 }
 
 /// Something that a script can do although it should not.
@@ -132,10 +139,14 @@ pub enum Gap {
     SharedMemory,
     /// Leave processes behind if the supervisor itself is killed.
     OutliveSupervisor,
+    /// Reach other machines by the one port that is open.
+    PortElsewhere,
+    /// Read the credentials by which a model's service knows us.
+    ReadCredentials,
 }
 
 impl Gap {
-    /// All of them, the worst first.
+    /// All that scripts can have, the worst first. The others are of programs that talk to a model.
     pub const ALL: [Self; 12] = [
         Self::WriteFiles,
         Self::TruncateFiles,
@@ -167,6 +178,8 @@ impl fmt::Display for Gap {
             Self::SeeProcesses => "see your processes and their arguments",
             Self::SharedMemory => "use the machine's /dev/shm with all that is in it",
             Self::OutliveSupervisor => "leave processes behind if the supervisor is killed",
+            Self::PortElsewhere => "reach other machines by the port that leads to the model",
+            Self::ReadCredentials => "read the credentials for the model",
         })
     }
 }
@@ -174,34 +187,60 @@ impl fmt::Display for Gap {
 impl Containment {
     /// What `tier` holds on this kernel.
     pub(crate) fn of(tier: Tier, network: Network, limits: Limits, cores: usize) -> Self {
-        let landlock = sys::landlock_version();
-        let holds = |gap: &Gap| match tier {
-            // Names without a file belong to a network.
-            Tier::Strong => *gap != Gap::NamedSockets || network == Network::Deny || landlock >= 6,
-            Tier::Fallback => match gap {
-                Gap::WriteFiles | Gap::ReadFiles | Gap::ChangeModes | Gap::UseNetwork => true,
-                Gap::TouchProcesses | Gap::NamedSockets => landlock >= 6,
-                Gap::TruncateFiles => landlock >= 3,
-                Gap::FileSockets => landlock >= 9,
-                Gap::SeeFiles | Gap::SeeProcesses => false,
-                Gap::SharedMemory | Gap::OutliveSupervisor => false,
-            },
-            Tier::Limits | Tier::Off => false,
-        };
-        let open =
-            |gap: &&Gap| !holds(gap) || (**gap == Gap::UseNetwork && network == Network::Allow);
-        let gaps = Gap::ALL.iter().filter(open).copied().collect();
-        Self { tier, gaps, refused: Vec::new(), limits, cores }
+        let gaps = gaps(tier, network);
+        Self { tier, gaps, refused: Vec::new(), limits, cores, agents: None }
     }
 
     /// The tier and what it does not hold, in one line.
     pub fn summary(&self) -> String {
-        let gaps: Vec<String> = self.gaps.iter().map(Gap::to_string).collect();
-        match gaps.as_slice() {
-            [] => format!("sandbox: {}", self.tier),
-            gaps => format!("sandbox: {}; scripts can {}", self.tier, gaps.join(", ")),
+        let Self { tier, gaps, agents, .. } = self;
+        let nobody = Vec::new();
+        let of_agents = agents.as_ref().unwrap_or(&nobody);
+        let (both, scripts): (Vec<Gap>, Vec<Gap>) =
+            gaps.iter().partition(|gap| of_agents.contains(gap));
+        let agents_alone = of_agents.iter().copied().filter(|gap| !gaps.contains(gap)).collect();
+        let mut text = match agents {
+            None => format!("sandbox: {tier}"),
+            Some(_) => format!("sandbox: {tier}, for scripts and agents"),
+        };
+        for (who, gaps) in
+            [("scripts and agents", both), ("scripts", scripts), ("agents", agents_alone)]
+        {
+            let gaps: Vec<String> = gaps.iter().map(Gap::to_string).collect();
+            if !gaps.is_empty() {
+                text = format!("{text}; {who} can {}", gaps.join(", "));
+            }
         }
+        text
     }
+}
+
+/// What `tier` does not hold on this kernel.
+pub(crate) fn gaps(tier: Tier, network: Network) -> Vec<Gap> {
+    let landlock = sys::landlock_version();
+    let holds = |gap: &Gap| match tier {
+        // Names without a file belong to a network.
+        Tier::Strong => *gap != Gap::NamedSockets || network != Network::Allow || landlock >= 6,
+        Tier::Fallback => match gap {
+            Gap::WriteFiles | Gap::ReadFiles | Gap::ChangeModes => true,
+            Gap::UseNetwork => network == Network::Deny || landlock >= 4,
+            Gap::TouchProcesses | Gap::NamedSockets => landlock >= 6,
+            Gap::TruncateFiles => landlock >= 3,
+            Gap::FileSockets => landlock >= 9,
+            Gap::SeeFiles | Gap::SeeProcesses => false,
+            Gap::SharedMemory | Gap::OutliveSupervisor => false,
+            Gap::PortElsewhere | Gap::ReadCredentials => false,
+        },
+        Tier::Limits | Tier::Off => false,
+    };
+    let open = |gap: &&Gap| !holds(gap) || (**gap == Gap::UseNetwork && network == Network::Allow);
+    let mut gaps: Vec<Gap> = Gap::ALL.iter().filter(open).copied().collect();
+    // Where addresses cannot be told apart, ports can.
+    let by_port = matches!((tier, network), (Tier::Fallback, Network::Port(_)));
+    if by_port && !gaps.contains(&Gap::UseNetwork) {
+        gaps.push(Gap::PortElsewhere);
+    }
+    gaps
 }
 
 impl Tier {
@@ -243,6 +282,22 @@ mod tests {
         assert_eq!(off.gaps, Gap::ALL);
         let online = of(Tier::Strong, Network::Allow);
         assert_eq!(online.summary(), "sandbox: strong; scripts can use the network");
+    }
+
+    #[test]
+    fn what_agents_can_do_is_told_apart_from_what_scripts_can() {
+        let mut held =
+            Containment::of(Tier::Strong, Network::Allow, Limits::fitting(0, 0, 1, 1), 1);
+        held.agents = Some(Vec::new());
+        let expected = "sandbox: strong, for scripts and agents; scripts can use the network";
+        assert_eq!(held.summary(), expected);
+        held.agents = Some(vec![Gap::UseNetwork, Gap::ReadCredentials]);
+        let expected = "sandbox: strong, for scripts and agents; scripts and agents can use the \
+                        network; agents can read the credentials for the model";
+        assert_eq!(held.summary(), expected);
+        let port = gaps(Tier::Fallback, Network::Port(1));
+        assert!(port.contains(&Gap::PortElsewhere) || port.contains(&Gap::UseNetwork));
+        assert!(!gaps(Tier::Strong, Network::Port(1)).contains(&Gap::PortElsewhere));
     }
 
     #[test]

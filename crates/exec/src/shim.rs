@@ -12,7 +12,7 @@
 pub(crate) mod disk;
 pub(crate) mod spec;
 mod start;
-mod tree;
+pub(crate) mod tree;
 mod watch;
 
 use std::io::{self, Write as _};

@@ -8,7 +8,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use mle_star_agent::scripted::ScriptError;
 use mle_star_agent::{Agent, AgentError, Reply, Scripted};
 use mle_star_claude::{Cli, Permission};
+use mle_star_exec::Local;
 use mle_star_exec::machine::Package;
+use mle_star_exec::sandbox::Gap;
 use mle_star_journal::JournalError;
 use mle_star_playbook::{Options, Playbook, ShapeError};
 use mle_star_profile::DataProfile;
@@ -17,7 +19,7 @@ use mle_star_search::models::{PipelineConfig, TaskDescription};
 use mle_star_search::rundir::RunDir;
 
 use crate::RunError;
-use crate::claude::{Claude, ClaudeError, Credentials, Over, Reach};
+use crate::claude::{Claude, ClaudeError, Credentials, Enclosure, Over, Reach};
 use crate::executor;
 
 /// How the playbook is shown: nobody is to take it for a model. It is also read back.
@@ -97,29 +99,71 @@ pub(crate) struct Briefing<'a> {
     pub(crate) packages: &'a [Package],
 }
 
+/// Agents at work.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) agent: Box<dyn Agent>,
+    /// What the program behind them can do although it should not, if there is one.
+    pub(crate) gaps: Option<Vec<Gap>>,
+}
+
+impl Opened {
+    fn without_program(agent: impl Agent + 'static) -> Self {
+        Self { agent: Box::new(agent), gaps: None }
+    }
+}
+
 impl Agents {
-    /// Opens them.
-    pub(crate) async fn open(&self, briefing: &Briefing<'_>) -> Result<Box<dyn Agent>, RunError> {
+    /// Finds what would be wrong with them as far as that can be told without a place to run
+    /// programs in.
+    pub(crate) async fn check(&self, briefing: &Briefing<'_>) -> Result<(), RunError> {
         match self {
-            Self::Claude => match Credentials::find() {
-                Some(credentials) => {
-                    let reach = Reach::with(credentials).await.map_err(AgentsError::from)?;
-                    claude(briefing, reach).await
-                }
-                None => Err(AgentsError::NoKey.into()),
-            },
+            Self::Claude => {
+                let credentials = Credentials::find().ok_or(AgentsError::NoKey)?;
+                drop(Reach::with(credentials).await.map_err(AgentsError::from)?);
+                program(briefing).await.map(drop)
+            }
             Self::ClaudeOver(agents) => {
-                let agent = Box::pin(agents.open(briefing)).await?;
-                let over = Over::start(agent).await.map_err(ClaudeError::from);
-                claude(briefing, Reach::Over(over.map_err(AgentsError::from)?)).await
+                Box::pin(agents.check(briefing)).await?;
+                program(briefing).await.map(drop)
             }
             Self::Playbook => {
-                Ok(Box::new(playbook(briefing).map_err(AgentsError::from)?) as Box<dyn Agent>)
+                playbook(briefing).map(drop).map_err(|error| AgentsError::from(error).into())
             }
             Self::Scripted(file) => {
-                Ok(Box::new(Scripted::from_file(file).map_err(AgentsError::from)?))
+                let read = Scripted::from_file(file).map(drop);
+                read.map_err(|error| AgentsError::from(error).into())
             }
-            Self::Replay(run) => Ok(Box::new(replay(run)?)),
+            Self::Replay(run) => replay(run).map(drop).map_err(RunError::from),
+        }
+    }
+
+    /// Opens them. Programs of theirs are held as scripts are by `executor`.
+    pub(crate) async fn open(
+        &self,
+        briefing: &Briefing<'_>,
+        executor: &Local,
+    ) -> Result<Opened, RunError> {
+        match self {
+            Self::Claude => {
+                let credentials = Credentials::find().ok_or(AgentsError::NoKey)?;
+                let reach = Reach::with(credentials).await.map_err(AgentsError::from)?;
+                claude(briefing, executor, reach).await
+            }
+            Self::ClaudeOver(agents) => {
+                let others = Box::pin(agents.open(briefing, executor)).await?;
+                let over = Over::start(others.agent).await.map_err(ClaudeError::from);
+                let reach = Reach::Over(over.map_err(AgentsError::from)?);
+                claude(briefing, executor, reach).await
+            }
+            Self::Playbook => {
+                Ok(Opened::without_program(playbook(briefing).map_err(AgentsError::from)?))
+            }
+            Self::Scripted(file) => {
+                let scripted = Scripted::from_file(file).map_err(AgentsError::from)?;
+                Ok(Opened::without_program(scripted))
+            }
+            Self::Replay(run) => Ok(Opened::without_program(replay(run)?)),
         }
     }
 
@@ -165,14 +209,28 @@ impl fmt::Display for Agents {
     }
 }
 
+/// The `claude` program.
+async fn program(briefing: &Briefing<'_>) -> Result<Cli, RunError> {
+    let path = briefing.config.claude_path.as_deref().map(Utf8Path::as_std_path);
+    let cli = Cli::find(path).await.map_err(ClaudeError::from);
+    Ok(cli.map_err(AgentsError::from)?)
+}
+
 /// Agents behind the `claude` program.
-async fn claude(briefing: &Briefing<'_>, reach: Reach) -> Result<Box<dyn Agent>, RunError> {
+async fn claude(
+    briefing: &Briefing<'_>,
+    executor: &Local,
+    reach: Reach,
+) -> Result<Opened, RunError> {
     let Briefing { task, config, supervisor, permission, .. } = *briefing;
-    let path = config.claude_path.as_deref().map(Utf8Path::as_std_path);
-    let cli = Cli::find(path).await.map_err(ClaudeError::from).map_err(AgentsError::from)?;
-    let cli = cli.launched(executor::keeper(supervisor)?);
-    let claude = Claude::new(cli, config, task.data_dir.clone(), reach, permission.cloned());
-    Ok(Box::new(claude.map_err(AgentsError::from)?))
+    let cli = program(briefing).await?;
+    let enclosure = Enclosure::new(executor::holder(supervisor)?, executor, &cli, &task.data_dir);
+    let permission = permission.cloned();
+    let claude = Claude::new(cli, config, task.data_dir.clone(), reach, enclosure, permission);
+    let claude = claude.map_err(AgentsError::from)?;
+    claude.try_out().await.map_err(AgentsError::from)?;
+    let gaps = Some(claude.gaps());
+    Ok(Opened { agent: Box::new(claude), gaps })
 }
 
 fn playbook(briefing: &Briefing<'_>) -> Result<Playbook, ShapeError> {

@@ -1,10 +1,10 @@
 //! Claude's agents: every call is a conversation of its own with the `claude` program.
 //!
-//! The program gets a home of its own, which ends with the run, and a new folder for each call in
-//! which `./input` is the data. Of our variables it sees those that say how the model is reached,
-//! but not the key: a forwarder of ours adds that, so that no tool can ask for it. [`Credentials`]
-//! says whether there is a way to the model at all; `over` puts other agents in its place. `web`
-//! notices when a search of the web came to nothing.
+//! The program gets a home of its own for each call, and a new folder in which `./input` is the
+//! data; both end with the call. Of our variables it sees those that say how the model is reached,
+//! but not the key: a forwarder of ours adds that, so that no tool can ask for it. It is held as
+//! scripts are (`enclosure`). [`Credentials`] says whether there is a way to the model at all; `over`
+//! puts other agents in its place. `web` notices when a search of the web came to nothing.
 //!
 //! Where calls go on with the conversation of an earlier one, each goes on with a copy: what it goes
 //! on with stays as it was, so a call that is killed and made again finds what it found before.
@@ -12,14 +12,13 @@
 //! Deliberately absent: retries. The program makes requests again by itself; what fails after that
 //! is asked again by the search, which knows how much time there is.
 
+mod enclosure;
 mod over;
 mod reach;
 mod tools;
 mod web;
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::{DirBuilderExt as _, symlink};
-use std::path::PathBuf;
 use std::time::Instant;
 
 use camino::Utf8PathBuf;
@@ -32,13 +31,15 @@ use mle_star_claude::{
     Reason, Session, Uuid,
 };
 use mle_star_exec::in_full;
+use mle_star_exec::sandbox::{Gap, Tier};
 use mle_star_exec::scratch::Scratch;
 use mle_star_forwarder::UpstreamError;
 use mle_star_search::models::{self, AgentConfig, AgentType, PipelineConfig};
 use mle_star_search::prompt::{PromptError, PromptRegistry};
 use serde_json::Value;
-use tempfile::TempDir;
 
+pub(crate) use self::enclosure::Enclosure;
+use self::enclosure::Place;
 pub(crate) use self::over::Over;
 pub(crate) use self::reach::{Reach, leads_to_a_model};
 use self::tools::Toolbox;
@@ -73,7 +74,8 @@ impl Credentials {
 #[derive(Debug)]
 pub(crate) struct Claude {
     cli: Cli,
-    /// The program's home, and the folders of calls.
+    enclosure: Enclosure,
+    /// Where the folders of calls are.
     state: Scratch,
     data_dir: Utf8PathBuf,
     permission_mode: PermissionMode,
@@ -90,6 +92,14 @@ pub enum ClaudeError {
     /// The program is not there or cannot be used.
     #[error("the `claude` program cannot be used")]
     Program(#[from] Error),
+    /// The program does not start in the sandbox that holds scripts.
+    #[error("the `claude` program does not start in the sandbox `{tier}`")]
+    Held {
+        /// The sandbox.
+        tier: Tier,
+        /// What happens instead.
+        source: Error,
+    },
     /// The program has no place to work in.
     #[error("there is no place for the `claude` program to work in")]
     Place(#[from] std::io::Error),
@@ -106,6 +116,7 @@ impl ClaudeError {
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Program(error) => error.remedy(),
+            Self::Held { .. } => Some("--sandbox takes another one"),
             Self::Place(_) => Some("make room in the folder for temporary files"),
             Self::Reach(_) => Some("check ANTHROPIC_BASE_URL, the key and the certificates"),
             Self::Prompts(_) => None,
@@ -120,20 +131,19 @@ impl Claude {
         config: &PipelineConfig,
         data_dir: Utf8PathBuf,
         reach: Reach,
+        enclosure: Enclosure,
         permission: Option<Permission>,
     ) -> Result<Self, ClaudeError> {
         let state = Scratch::new("claude")?;
-        for folder in ["home", "tmp", "work"] {
-            fs_err::create_dir(state.path().join(folder))?;
-        }
         Ok(Self {
             name: match &reach {
-                Reach::Forwarded(_) | Reach::Direct => {
+                Reach::Forwarded { .. } | Reach::Direct => {
                     format!("claude {} ({})", cli.version(), config.model)
                 }
                 Reach::Over(over) => format!("claude {} over {}", cli.version(), over.name()),
             },
             cli,
+            enclosure,
             state,
             toolbox: Toolbox::new(config, data_dir.clone()),
             data_dir,
@@ -149,6 +159,19 @@ impl Claude {
             definitions: definitions(config)?,
             reach,
         })
+    }
+
+    /// Starts the program as it will be started, before anything depends on it.
+    pub(crate) async fn try_out(&self) -> Result<(), ClaudeError> {
+        let place = Place::new(self.state.path(), &self.data_dir, None)?;
+        let cli = self.cli.clone().launched(self.enclosure.launch(&place, &[], &self.reach)?);
+        let tried = cli.try_out(place.work().as_std_path(), &self.environment(&place)).await;
+        tried.map_err(|source| ClaudeError::Held { tier: self.enclosure.tier(), source })
+    }
+
+    /// What the program can do although it should not.
+    pub(crate) fn gaps(&self) -> Vec<Gap> {
+        self.enclosure.gaps(&self.reach)
     }
 
     /// Answers from the model's own knowledge where the web cannot be searched, and says so.
@@ -206,13 +229,20 @@ impl Claude {
         searches: &Searches,
     ) -> Result<Result<Reply, Error>, AgentError> {
         let _expected = self.reach.expect(id, call);
-        let folder = self.folder(call).map_err(|error| AgentError::Unavailable {
+        let prepare = || {
+            let kept_in = call.thread.as_ref().map(|thread| thread.folder.as_path());
+            let place = Place::new(self.state.path(), &self.data_dir, kept_in)?;
+            let launch = self.enclosure.launch(&place, &call.tools, &self.reach)?;
+            Ok((place, self.cli.clone().launched(launch)))
+        };
+        let (place, cli) = prepare().map_err(|error: std::io::Error| AgentError::Unavailable {
             reason: format!("there is no place for the conversation: {error}"),
         })?;
-        let hooks = self.toolbox.hooks(call, id, folder.path(), &self.home(), searches);
-        let options = Options { session, hooks, ..self.options(call, &folder) };
+        let (work, home) = (place.work(), place.home());
+        let hooks = self.toolbox.hooks(call, id, work.as_std_path(), home.as_std_path(), searches);
+        let options = Options { session, hooks, ..self.options(call, &place) };
         let begun = Instant::now();
-        let answer = match Conversation::start(&self.cli, options).await {
+        let answer = match Conversation::start(&cli, options).await {
             Err(error) => Err(error),
             Ok(mut conversation) => {
                 let answer = conversation.ask_watched(&call.prompt, |it| note(call, it)).await;
@@ -229,18 +259,7 @@ impl Claude {
         Ok(answer.map(|answer| Reply { session: kept, ..reply(answer) }))
     }
 
-    /// A folder for one call, which ends with it; and the one that its conversation is kept in.
-    fn folder(&self, call: &Call) -> std::io::Result<TempDir> {
-        if let Some(thread) = &call.thread {
-            // What is said there is for nobody else to read.
-            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&thread.folder)?;
-        }
-        let folder = tempfile::tempdir_in(self.state.path().join("work"))?;
-        symlink(&self.data_dir, folder.path().join("input"))?;
-        Ok(folder)
-    }
-
-    fn options(&self, call: &Call, folder: &TempDir) -> Options {
+    fn options(&self, call: &Call, place: &Place) -> Options {
         Options {
             model: Some(call.model.clone()),
             system_prompt: call.system_prompt.clone(),
@@ -250,30 +269,26 @@ impl Claude {
             max_budget_usd: call.max_budget_usd,
             permission_mode: self.permission_mode,
             permission: self.permission.clone(),
-            folder: Some(folder.path().to_owned()),
-            environment: self.environment(call),
+            folder: Some(place.work().into()),
+            environment: self.environment(place),
             agents: self.definitions.clone(),
             servers: self.toolbox.servers(),
             ..Options::default()
         }
     }
 
-    fn home(&self) -> PathBuf {
-        self.state.path().join("home")
-    }
-
-    fn environment(&self, call: &Call) -> Environment {
+    fn environment(&self, place: &Place) -> Environment {
         let mut environment = self
             .reach
             .environment()
-            .with("HOME", self.home())
-            .with("TMPDIR", self.state.path().join("tmp"));
+            .with("HOME", place.home().into_os_string())
+            .with("TMPDIR", place.temporary().into_os_string());
         if rustix::process::geteuid().is_root() {
             // Else it refuses to work for root without asking. What tools may do is ours to say.
             environment = environment.with("IS_SANDBOX", "1");
         }
-        if let Some(thread) = &call.thread {
-            environment = environment.with("CLAUDE_CONFIG_DIR", &thread.folder);
+        if let Some(folder) = &place.conversations {
+            environment = environment.with("CLAUDE_CONFIG_DIR", folder);
         }
         environment
     }

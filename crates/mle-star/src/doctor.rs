@@ -5,13 +5,14 @@ use mle_star_claude::Cli;
 use mle_star_exec::limits::{free_disk_bytes, size};
 use mle_star_exec::machine::{self, GpuInfo, Interpreter, Machine};
 use mle_star_exec::sandbox::{Containment, Gap, Tier, Wish};
-use mle_star_exec::{Executor, in_full};
+use mle_star_exec::{Executor, Local, in_full};
 use mle_star_search::models::{
     DataModality, MetricDirection, PipelineConfig, TaskDescription, TaskType,
 };
 use serde::Serialize;
 
-use crate::claude::Credentials;
+use crate::agents::AgentsError;
+use crate::claude::{Claude, Credentials, Enclosure, Reach};
 use crate::executor::{self, Purpose};
 use crate::python::{self, Managed};
 
@@ -19,6 +20,13 @@ use crate::python::{self, Managed};
 const LEAST_DISK_BYTES: u64 = 2_000_000_000;
 /// Less memory than this is not enough for a script.
 const LEAST_MEMORY_BYTES: u64 = 1_000_000_000;
+
+/// Who has no program behind agents can do this.
+const WITHOUT: &str = "--agents playbook does without";
+/// Who has credentials that agents can read can do this.
+const KEEPING: &str = "a key in ANTHROPIC_API_KEY and a sandbox keep them from agents";
+/// There is no data where nothing is to be computed.
+const NO_DATA: &str = "/nonexistent";
 
 /// One part, and how it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -83,39 +91,88 @@ impl Doctor {
                 None
             }
         };
-        match python {
-            Some(python) => checks.extend(self.look_at_sandbox(&python, &gpus).await),
-            None => checks.push(Check {
-                name: "sandbox",
-                state: State::Missing,
-                found: "cannot be tried without Python".to_owned(),
-                remedy: None,
-            }),
+        let sandbox = match python {
+            Some(python) => {
+                let (found, sandbox) = self.look_at_sandbox(&python, &gpus).await;
+                checks.extend(found);
+                sandbox
+            }
+            None => {
+                checks.push(Check {
+                    name: "sandbox",
+                    state: State::Missing,
+                    found: "cannot be tried without Python".to_owned(),
+                    remedy: None,
+                });
+                None
+            }
+        };
+        let (claude, cli) = self.claude().await;
+        checks.extend([claude, credentials()]);
+        if let (Some(sandbox), Some(cli)) = (sandbox, cli) {
+            checks.extend(self.agents(sandbox, cli).await);
         }
-        checks.extend([self.claude().await, credentials()]);
         checks.extend([cards(gpus), memory(), self.disk()]);
         checks
     }
 
     /// The program behind Claude's agents. The others do without.
-    async fn claude(&self) -> Check {
+    async fn claude(&self) -> (Check, Option<Cli>) {
         let of_environment = || {
             let path = crate::dotenv::variable("MLE_STAR_CLAUDE_PATH")?;
             path.into_string().ok().map(Utf8PathBuf::from)
         };
         let path = self.claude_path.clone().or_else(of_environment);
         match Cli::find(path.as_deref().map(Utf8Path::as_std_path)).await {
-            Ok(cli) => ok("claude", format!("{} at {}", cli.version(), cli.path().display())),
-            Err(error) => Check {
-                name: "claude",
-                state: State::Weak,
-                found: in_full(&error),
-                remedy: Some(match error.remedy() {
-                    Some(remedy) => format!("{remedy}; --agents playbook does without"),
-                    None => "--agents playbook does without".to_owned(),
-                }),
-            },
+            Ok(cli) => {
+                let found = format!("{} at {}", cli.version(), cli.path().display());
+                (ok("claude", found), Some(cli))
+            }
+            Err(error) => {
+                let remedy = match error.remedy() {
+                    Some(remedy) => format!("{remedy}; {WITHOUT}"),
+                    None => WITHOUT.to_owned(),
+                };
+                (weak("claude", in_full(&error), Some(remedy)), None)
+            }
         }
+    }
+
+    /// Whether the sandbox holds the program too, and what its agents could do besides.
+    async fn agents(&self, sandbox: Local, cli: Cli) -> Vec<Check> {
+        let gaps = match self.try_agents(&sandbox, cli).await {
+            Ok(gaps) => gaps,
+            Err(error) => {
+                let remedy = error.hint().unwrap_or_else(|| WITHOUT.to_owned());
+                return vec![weak("agents", in_full(&error), Some(remedy))];
+            }
+        };
+        let containment = sandbox.containment();
+        let tier = containment.map(|it| it.tier.to_string()).unwrap_or_default();
+        let is_new = |gap: &&Gap| !containment.is_some_and(|it| it.gaps.contains(gap));
+        let gaps = gaps.iter().filter(is_new).map(|gap| {
+            let is_of_credentials = *gap == Gap::ReadCredentials;
+            let remedy = is_of_credentials.then(|| KEEPING.to_owned());
+            weak("agents", format!("agents can {gap}"), remedy)
+        });
+        let held = ok("agents", format!("held as scripts are: {tier}"));
+        std::iter::once(held).chain(gaps).collect()
+    }
+
+    async fn try_agents(&self, sandbox: &Local, cli: Cli) -> Result<Vec<Gap>, crate::RunError> {
+        let reach = match Credentials::find() {
+            Some(credentials) => Reach::with(credentials).await,
+            None => Reach::nowhere().await,
+        };
+        let reach = reach.map_err(AgentsError::from)?;
+        let holder = executor::holder(self.supervisor.as_deref())?;
+        let data = Utf8Path::new(NO_DATA);
+        let enclosure = Enclosure::new(holder, sandbox, &cli, data);
+        let config = PipelineConfig::default();
+        let claude = Claude::new(cli, &config, data.to_owned(), reach, enclosure, None);
+        let claude = claude.map_err(AgentsError::from)?;
+        claude.try_out().await.map_err(AgentsError::from)?;
+        Ok(claude.gaps())
     }
 
     /// The interpreter to try the sandbox with, and how its packages are.
@@ -146,7 +203,11 @@ impl Doctor {
         }
     }
 
-    async fn look_at_sandbox(&self, python: &Utf8Path, gpus: &GpuInfo) -> Vec<Check> {
+    async fn look_at_sandbox(
+        &self,
+        python: &Utf8Path,
+        gpus: &GpuInfo,
+    ) -> (Vec<Check>, Option<Local>) {
         let missing = |error: &crate::RunError| Check {
             name: "sandbox",
             state: State::Missing,
@@ -154,8 +215,8 @@ impl Doctor {
             remedy: Some(error.hint().unwrap_or_else(|| REMEDY.to_owned())),
         };
         match self.try_sandbox(python, gpus).await {
-            Err(error) => vec![missing(&error)],
-            Ok(containment) => held(&containment),
+            Err(error) => (vec![missing(&error)], None),
+            Ok(local) => (local.containment().map(held).unwrap_or_default(), Some(local)),
         }
     }
 
@@ -163,7 +224,7 @@ impl Doctor {
         &self,
         python: &Utf8Path,
         gpus: &GpuInfo,
-    ) -> Result<Containment, crate::RunError> {
+    ) -> Result<Local, crate::RunError> {
         let mut task = TaskDescription::new(
             "doctor",
             TaskType::Tabular,
@@ -172,7 +233,7 @@ impl Doctor {
             MetricDirection::Minimize,
             "none",
         )?;
-        task.data_dir = "/nonexistent".into();
+        task.data_dir = NO_DATA.into();
         let purpose = Purpose {
             task: &task,
             config: &PipelineConfig::default(),
@@ -181,9 +242,7 @@ impl Doctor {
             wish: self.wish,
             folder: &self.folder(),
         };
-        let local = executor::local(&purpose, self.supervisor.as_deref()).await?;
-        let containment = local.containment().cloned();
-        containment.ok_or(crate::RunError::NoSupervisor)
+        executor::local(&purpose, self.supervisor.as_deref()).await
     }
 
     fn folder(&self) -> Utf8PathBuf {
@@ -235,12 +294,7 @@ fn held(containment: &Containment) -> Vec<Check> {
     };
     let gaps = Gap::ALL.into_iter().map(|gap| match containment.gaps.contains(&gap) {
         false => ok("protection", format!("scripts cannot {gap}")),
-        true => Check {
-            name: "protection",
-            state: State::Weak,
-            found: format!("scripts can {gap}"),
-            remedy: None,
-        },
+        true => weak("protection", format!("scripts can {gap}"), None),
     });
     let limits = format!(
         "each script: {} of memory, {cores} cores, {} processes, {} of files",
@@ -310,6 +364,10 @@ fn memory() -> Check {
         },
         bytes => ok("memory", size(bytes)),
     }
+}
+
+fn weak(name: &'static str, found: String, remedy: Option<String>) -> Check {
+    Check { name, state: State::Weak, found, remedy }
 }
 
 fn ok(name: &'static str, found: String) -> Check {

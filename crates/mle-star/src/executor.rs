@@ -4,7 +4,6 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use camino::{Utf8Path, Utf8PathBuf};
-use mle_star_claude::Launch;
 use mle_star_exec::limits::Limits;
 use mle_star_exec::machine::GpuInfo;
 use mle_star_exec::sandbox::{Network, Wish};
@@ -16,13 +15,13 @@ use crate::RunError;
 
 /// The argument by which this program is asked to supervise a script.
 const SHIM: &str = "__shim";
-/// The argument by which this program is asked to keep the `claude` program.
-const KEEP: &str = "__keep";
+/// The argument by which this program is asked to hold the `claude` program.
+pub(crate) const HOLD: &str = "__hold";
 
 /// Whether this program supervises a script when it is asked to.
 static ANSWERS: AtomicBool = AtomicBool::new(false);
 
-/// Supervises a script, or keeps the `claude` program, if this program was started for that, and
+/// Supervises a script, or holds the `claude` program, if this program was started for that, and
 /// then says how to exit. Says nothing if it was not.
 ///
 /// Scripts run under a supervisor, which is this program started again. A program that uses this
@@ -48,16 +47,16 @@ pub fn supervise_if_asked() -> Option<ExitCode> {
     if first == SHIM {
         let folder = arguments.next().and_then(|it| it.into_string().ok()).unwrap_or_default();
         Some(mle_star_exec::supervise(Utf8Path::new(&folder)))
-    } else if first == KEEP {
-        Some(mle_star_claude::keep(arguments))
+    } else if first == HOLD {
+        Some(mle_star_exec::hold(arguments))
     } else {
         None
     }
 }
 
-/// How the `claude` program is started: by a program that ends it when we end.
-pub(crate) fn keeper(named: Option<&Utf8Path>) -> Result<Launch, RunError> {
-    Ok(Launch::through(supervisor(named)?.program.as_std_path(), [KEEP]))
+/// The program that holds others if its first argument is [`HOLD`].
+pub(crate) fn holder(named: Option<&Utf8Path>) -> Result<Utf8PathBuf, RunError> {
+    Ok(supervisor(named)?.program)
 }
 
 /// The program that supervises scripts: the one that is named, this one, or `mle-star`.

@@ -20,7 +20,7 @@ use mle_star_search::{Error, OnChange, PipelineError, Ports, Run};
 use mle_star_view::shell_word;
 use serde::Serialize;
 
-use crate::agents::{Agents, AgentsError, Briefing};
+use crate::agents::{Agents, AgentsError, Briefing, Opened};
 use crate::clock::SystemClock;
 use crate::executor::{self, Purpose};
 use crate::log::Follower;
@@ -279,9 +279,8 @@ impl Pipeline {
             packages: &[],
         };
         // What is wrong is said before minutes are spent on packages.
-        drop(agents.open(&briefing).await?);
+        agents.check(&briefing).await?;
         let machine = python::machine(python, &task.packages, &progress, if_absent).await?;
-        let agent = agents.open(&Briefing { packages: &machine.packages, ..briefing }).await?;
         let purpose = Purpose {
             task: &task,
             config: &config,
@@ -291,6 +290,8 @@ impl Pipeline {
             folder: &camino::absolute_utf8(&runs)?,
         };
         let executor = executor::local(&purpose, supervised_by).await?;
+        let briefing = Briefing { packages: &machine.packages, ..briefing };
+        let (agent, executor) = with_agents(executor, &agents, &briefing).await?;
         let containment = executor.containment().cloned();
 
         let header = Header {
@@ -364,15 +365,6 @@ impl Resume {
             header.machine =
                 python::machine(None, packages, &self.progress, IfAbsent::Make).await?;
         }
-        let briefing = Briefing {
-            supervisor: self.supervisor.as_deref(),
-            task: &header.task,
-            config: &header.config,
-            data: &header.data,
-            permission: self.permission.as_ref(),
-            packages: &header.machine.packages,
-        };
-        let agent = agents.open(&briefing).await?;
         header.sandbox = self.sandbox.unwrap_or(header.sandbox);
         let purpose = Purpose {
             task: &header.task,
@@ -383,6 +375,15 @@ impl Resume {
             folder: &root,
         };
         let executor = executor::local(&purpose, self.supervisor.as_deref()).await?;
+        let briefing = Briefing {
+            supervisor: self.supervisor.as_deref(),
+            task: &header.task,
+            config: &header.config,
+            data: &header.data,
+            permission: self.permission.as_ref(),
+            packages: &header.machine.packages,
+        };
+        let (agent, executor) = with_agents(executor, &agents, &briefing).await?;
         header.containment = executor.containment().cloned();
         let ports = ports(agent, sharing(executor, &agents, &dir));
         let run = Run::resume(dir, header, ports, self.on_change)
@@ -435,6 +436,20 @@ fn deliver(dir: &RunDir, result: &FinalResult) -> Result<(), RunError> {
     let text = serde_json::to_string_pretty(result).map_err(std::io::Error::from)?;
     write_whole(&dir.result(), text.as_bytes())?;
     Ok(())
+}
+
+/// Opens the agents. What of them the sandbox does not hold is known to the executor from then on.
+async fn with_agents(
+    executor: Local,
+    agents: &Agents,
+    briefing: &Briefing<'_>,
+) -> Result<(Box<dyn mle_star_agent::Agent>, Local), RunError> {
+    let Opened { agent, gaps } = agents.open(briefing, &executor).await?;
+    let executor = match gaps {
+        Some(gaps) => executor.with_agents(gaps),
+        None => executor,
+    };
+    Ok((agent, executor))
 }
 
 /// Scripts that a model wrote do not trust each other; those of the playbook do, and save the time

@@ -1,12 +1,15 @@
-//! Which files a script may touch: what it was given, and nothing else.
+//! Which files a script may touch, and which port it may connect to: what it was given, and nothing
+//! else.
 
 use std::io;
 
 use camino::Utf8PathBuf;
 use landlock::{
-    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
-    RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath,
+    PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
 };
+
+use super::Network;
 
 /// The newest rules that we know; a kernel that knows fewer applies those.
 const NEWEST: ABI = ABI::V9;
@@ -18,6 +21,8 @@ pub(crate) struct Reach {
     pub(crate) readable: Vec<Utf8PathBuf>,
     /// Anything.
     pub(crate) writable: Vec<Utf8PathBuf>,
+    /// Connections. Other rules see to it that there are none at all.
+    pub(crate) network: Network,
 }
 
 impl Reach {
@@ -29,7 +34,19 @@ impl Reach {
             .set_compatibility(CompatLevel::BestEffort)
             .handle_access(all)
             .and_then(|ruleset| ruleset.scope(Scope::from_all(NEWEST)))
+            .and_then(|ruleset| match self.network {
+                // Nothing is to wait for connections either.
+                Network::Port(_) => ruleset.handle_access(AccessNet::from_all(NEWEST)),
+                Network::Deny | Network::Allow => Ok(ruleset),
+            })
             .and_then(Ruleset::create)
+            .map_err(io::Error::other)?;
+        let port = match self.network {
+            Network::Port(port) => Some(Ok(NetPort::new(port, AccessNet::ConnectTcp))),
+            Network::Deny | Network::Allow => None,
+        };
+        let ruleset = ruleset
+            .add_rules(port.into_iter().collect::<Vec<Result<_, landlock::RulesetError>>>())
             .map_err(io::Error::other)?;
         let ruleset = ruleset
             .add_rules(rules(&self.readable, reading))

@@ -140,7 +140,12 @@ impl Filters {
     /// Filters for a script that has its own namespaces, or shares those of the machine.
     pub(crate) fn new(network: Network, own_namespaces: bool) -> io::Result<Self> {
         let mut forbidden: Rules = FORBIDDEN.iter().map(|&call| (call, Vec::new())).collect();
-        forbidden.insert(libc::SYS_socket, vec![other_than(0, families(network, own_namespaces))?]);
+        let mut sockets = vec![other_than(0, families(network, own_namespaces))?];
+        if matches!(network, Network::Port(_)) && !own_namespaces {
+            sockets.extend(all_but_tcp()?);
+            forbidden.extend(connecting_in_passing()?);
+        }
+        forbidden.insert(libc::SYS_socket, sockets);
         // Only for itself, which is number 0.
         forbidden.insert(libc::SYS_prlimit64, vec![other_than(0, &[0])?]);
         let of_others = vec![other_than(1, &[0])?, just(0, PRIORITY_OF_USER)?];
@@ -193,12 +198,47 @@ impl Filters {
 fn families(network: Network, own_namespaces: bool) -> &'static [i32] {
     const LOCAL: &[i32] = &[libc::AF_UNIX];
     const INTERNET: &[i32] = &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+    const TCP: &[i32] = &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6];
     match network {
-        // In a network of its own there is nobody to talk to but itself.
-        Network::Deny if own_namespaces => INTERNET,
+        // In a network of its own there is nobody to talk to but itself, and whom we let in.
+        Network::Deny | Network::Port(_) if own_namespaces => INTERNET,
         Network::Deny => LOCAL,
+        Network::Port(_) => TCP,
         Network::Allow => INTERNET,
     }
+}
+
+/// Fits the sockets of the internet whose connections Landlock does not guard.
+fn all_but_tcp() -> io::Result<Vec<SeccompRule>> {
+    const KIND: u64 = 0xf; // the other bits are flags
+    let kinds = (0..=0xf).filter(|&kind| kind != libc::SOCK_STREAM);
+    let condition = |argument: u8, operator: SeccompCmpOp, value: i32| {
+        let value = u64::from(value.cast_unsigned());
+        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
+            .map_err(io::Error::other)
+    };
+    let mut rules = Vec::new();
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        let of_family = || condition(0, SeccompCmpOp::Eq, family);
+        for kind in kinds.clone() {
+            let of_kind = condition(1, SeccompCmpOp::MaskedEq(KIND), kind)?;
+            rules.push(SeccompRule::new(vec![of_family()?, of_kind]).map_err(io::Error::other)?);
+        }
+        // Streams of another protocol than the usual one.
+        let other = [0, libc::IPPROTO_TCP].map(|it| condition(2, SeccompCmpOp::Ne, it));
+        let other = other.into_iter().chain([of_family()]).collect::<io::Result<_>>()?;
+        rules.push(SeccompRule::new(other).map_err(io::Error::other)?);
+    }
+    Ok(rules)
+}
+
+/// Calls that send and connect at once, which Landlock does not see on all kernels.
+fn connecting_in_passing() -> io::Result<Rules> {
+    let at_once = u64::from(libc::MSG_FASTOPEN.cast_unsigned());
+    [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)]
+        .into_iter()
+        .map(|(call, flags)| Ok((call, vec![has(flags, at_once)?])))
+        .collect()
 }
 
 /// Fits where an argument is none of `values`.

@@ -8,16 +8,16 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// One process, as far as limits are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Process {
-    pub(super) pid: Pid,
-    pub(super) threads: u64,
+pub(crate) struct Process {
+    pub(crate) pid: Pid,
+    pub(crate) threads: u64,
     /// Memory that is its own or shared with others.
-    pub(super) resident_bytes: u64,
+    pub(crate) resident_bytes: u64,
 }
 
 /// The descendants of `root`, parents before children. A process that begins or ends meanwhile may
 /// be missing.
-pub(super) fn descendants(root: Pid) -> Vec<Pid> {
+pub(crate) fn descendants(root: Pid) -> Vec<Pid> {
     // Asking each process for its children costs as much as the tree is large. Looking through all
     // processes of a busy machine costs far more, but works on every kernel.
     let parents = if children_are_listed() { None } else { Some(all_parents()) };
@@ -38,7 +38,7 @@ pub(super) fn descendants(root: Pid) -> Vec<Pid> {
 }
 
 /// What limits need to know of a process that still lives.
-pub(super) fn look_at(pid: Pid) -> Option<Process> {
+pub(crate) fn look_at(pid: Pid) -> Option<Process> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
     let (_, rest) = stat.rsplit_once(") ")?; // the name before it may hold anything
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
@@ -52,7 +52,7 @@ pub(super) fn look_at(pid: Pid) -> Option<Process> {
 
 /// Memory of these processes, with what they share among them counted once and with what can be
 /// read from disk again not at all. `None` if the system does not let us look.
-pub(super) fn exact_memory(processes: &[Process]) -> Option<Memory> {
+pub(crate) fn exact_memory(processes: &[Process]) -> Option<Memory> {
     let mut sum = Memory::default();
     for process in processes {
         let file = format!("/proc/{}/smaps_rollup", process.pid.as_raw_pid());
@@ -69,7 +69,7 @@ pub(super) fn exact_memory(processes: &[Process]) -> Option<Memory> {
 }
 
 /// How large the memory is that these processes could share with others, used or not.
-pub(super) fn shareable_bytes(processes: &[Process]) -> u64 {
+pub(crate) fn shareable_bytes(processes: &[Process]) -> u64 {
     let mut sizes: BTreeMap<(String, String), u64> = BTreeMap::new();
     for process in processes {
         let maps = format!("/proc/{}/maps", process.pid.as_raw_pid());
@@ -94,20 +94,20 @@ pub(super) fn shareable_bytes(processes: &[Process]) -> u64 {
 }
 
 /// How much memory is shared on the whole machine.
-pub(super) fn shared_on_machine() -> u64 {
+pub(crate) fn shared_on_machine() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     kilobytes(&text, "Shmem:").unwrap_or_default()
 }
 
 /// Memory by kind, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Memory {
-    pub(super) private: u64,
-    pub(super) shared: u64,
+pub(crate) struct Memory {
+    pub(crate) private: u64,
+    pub(crate) shared: u64,
 }
 
 /// Sends `signal` to all of them. Those that ended meanwhile do not mind.
-pub(super) fn signal_all(processes: &[Pid], signal: Signal) {
+pub(crate) fn signal_all(processes: &[Pid], signal: Signal) {
     for &pid in processes {
         kill_process(pid, signal).ok();
     }

@@ -4,6 +4,7 @@
 
 mod attacks;
 mod bench;
+mod hold;
 mod libraries;
 mod scripts;
 mod venv;

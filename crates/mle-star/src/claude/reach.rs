@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-use mle_star_agent::Call;
+use mle_star_agent::{AgentError, Call, Scripted};
 use mle_star_claude::{Environment, Uuid};
 use mle_star_forwarder::{Forwarder, Upstream};
 
@@ -16,10 +16,11 @@ const COMMON: [&str; 4] = ["PATH", "LANG", "LC_ALL", "TZ"];
 /// How the program reaches a model.
 #[derive(Debug)]
 pub(crate) enum Reach {
-    /// Through a forwarder, which knows the key.
-    Forwarded(Forwarder),
-    /// By itself, with credentials that only it can handle: those of a subscription or of another
-    /// service. Its tools can see them.
+    /// Through a forwarder, which knows the key. What the program shows it stands in the variable
+    /// in which the key would.
+    Forwarded { by: Forwarder, variable: &'static str },
+    /// By itself, with credentials that only it can handle: those of another service. Its tools can
+    /// see them.
     Direct,
     /// Not at all: other agents answer.
     Over(Over),
@@ -28,28 +29,56 @@ pub(crate) enum Reach {
 impl Reach {
     /// The way that goes with the credentials.
     pub(crate) async fn with(credentials: Credentials) -> Result<Self, ClaudeError> {
+        if uses_another_service() {
+            return Ok(Self::Direct);
+        }
+        let set = |name: &str| dotenv::variable(name)?.into_string().ok();
         match credentials.variable {
-            "ANTHROPIC_API_KEY" | "ANTHROPIC_AUTH_TOKEN" if !uses_another_service() => {
-                let upstream =
-                    Upstream::from_variables(|name| dotenv::variable(name)?.into_string().ok())?;
-                Ok(Self::Forwarded(Forwarder::start(upstream).await?))
+            "ANTHROPIC_API_KEY" | "ANTHROPIC_AUTH_TOKEN" => {
+                let by = Forwarder::start(Upstream::from_variables(set)?).await?;
+                Ok(Self::Forwarded { by, variable: "ANTHROPIC_API_KEY" })
+            }
+            // A subscription's token; requests with it differ a little, which the program knows.
+            variable @ "CLAUDE_CODE_OAUTH_TOKEN" => {
+                let token = |name: &str| match name {
+                    "ANTHROPIC_AUTH_TOKEN" => set(variable),
+                    name => set(name),
+                };
+                let by = Forwarder::start(Upstream::from_variables(token)?).await?;
+                Ok(Self::Forwarded { by, variable })
             }
             _ => Ok(Self::Direct),
         }
+    }
+
+    /// The way to an agent that never answers, to try out everything but that.
+    pub(crate) async fn nowhere() -> Result<Self, ClaudeError> {
+        let silent = Scripted::new(|_| Err(AgentError::Unavailable { reason: String::new() }));
+        Ok(Self::Over(Over::start(Box::new(silent)).await?))
+    }
+
+    /// The port on loopback that leads to the model, if there is one.
+    pub(super) fn port(&self) -> Option<u16> {
+        let url = match self {
+            Self::Forwarded { by, .. } => by.url(),
+            Self::Over(over) => over.url(),
+            Self::Direct => return None,
+        };
+        url.rsplit(':').next()?.parse().ok()
     }
 
     /// Requests of the conversation `id` are about `call`.
     pub(super) fn expect(&self, id: Uuid, call: &Call) -> Option<Expected> {
         match self {
             Self::Over(over) => Some(over.expect(id, call)),
-            Self::Forwarded(_) | Self::Direct => None,
+            Self::Forwarded { .. } | Self::Direct => None,
         }
     }
 
     /// Whether a model answers.
     pub(super) fn is_a_model(&self) -> bool {
         match self {
-            Self::Forwarded(_) | Self::Direct => true,
+            Self::Forwarded { .. } | Self::Direct => true,
             Self::Over(_) => false,
         }
     }
@@ -59,10 +88,10 @@ impl Reach {
         let is_common = |name: &OsStr| COMMON.map(OsStr::new).contains(&name);
         match self {
             Self::Direct => inherited(|name| is_common(name) || leads_to_a_model(name)),
-            Self::Forwarded(forwarder) => here(
+            Self::Forwarded { by, variable } => here(
                 inherited(|name| is_common(name) || (leads_to_a_model(name) && !is_secret(name)))
-                    .with("ANTHROPIC_API_KEY", forwarder.token())
-                    .with("ANTHROPIC_BASE_URL", forwarder.url()),
+                    .with(*variable, by.token())
+                    .with("ANTHROPIC_BASE_URL", by.url()),
             ),
             Self::Over(over) => Environment::default()
                 .inherit(is_common)

@@ -10,6 +10,7 @@ mod browser;
 mod claude;
 mod cli;
 mod containment;
+mod held;
 mod kill;
 mod leaks;
 mod library;

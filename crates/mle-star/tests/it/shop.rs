@@ -162,7 +162,8 @@ fn processes_in(folder: &Utf8Path) -> Vec<String> {
     inside.map(|process| process.file_name().to_string_lossy().into_owned()).collect()
 }
 
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+/// Waits for a minute at most.
+pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let began = Instant::now();
     while !is_so() {
         assert!(began.elapsed() < Duration::from_secs(60), "not in a minute: {what}");

@@ -1,0 +1,332 @@
+//! The real `claude` program in the sandbox that holds scripts: what its tools cannot do even where
+//! the policy lets them.
+
+use std::net::{IpAddr, TcpListener, UdpSocket};
+use std::process::Stdio;
+
+use assert_cmd::Command;
+use camino::{Utf8Path, Utf8PathBuf};
+use mle_star_search::event::Record;
+use mle_star_wire::{Answer, Request, Server};
+use serde_json::{Value, json};
+
+use crate::binary;
+use crate::shop::{Shop, records, skipped, wait_until};
+
+/// One model, one refinement on one path, one ensemble.
+const SMALL: &str = "M=1 T=1 K=1 L=1 R=1";
+const KEY: &str = "sk-ant-0123456789";
+
+fn claude() -> Option<Utf8PathBuf> {
+    let program = binary::claude(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")))?;
+    Some(Utf8PathBuf::from_path_buf(program).unwrap())
+}
+
+fn run(shop: &Shop, claude: &Utf8Path, agents: &str, tier: &str) -> Command {
+    let mut command = shop.command();
+    command.args(["run", "shop", "--agents", agents, "--claude-path", claude.as_str()]);
+    command.args(["--sandbox", tier]);
+    for setting in SMALL.split_whitespace() {
+        command.args(["-s", setting]);
+    }
+    command.timeout(std::time::Duration::from_secs(600));
+    command
+}
+
+/// Whether a tier works here; says so if it does not.
+fn works(tier: &str) -> bool {
+    let output = Shop::new().command().args(["doctor", "--sandbox", tier]).output().unwrap();
+    let works = !String::from_utf8_lossy(&output.stdout).contains("MISSING  sandbox");
+    if !works {
+        skipped(&format!("there is no sandbox `{tier}` here"));
+    }
+    works
+}
+
+/// Gives the first agent that has a shell one command after another, then refuses.
+async fn shell(commands: Vec<String>) -> Server {
+    let models = json!({ "models": [{ "model_name": "ridge", "example_code": "fit()" }] });
+    let respond = move |request: &Request| {
+        if request.has_tool("StructuredOutput") {
+            return Answer::tool_use("StructuredOutput", models.clone());
+        }
+        let done = request.messages.iter().filter(|it| it["role"] == "assistant").count();
+        match commands.get(done) {
+            Some(command) => Answer::tool_use("Bash", json!({ "command": command })),
+            None => Answer::error(401, "authentication_error", "enough"),
+        }
+    };
+    Server::start(respond).await.unwrap()
+}
+
+/// With a key, and with a shell for agents.
+fn with_shell(command: &mut Command, server: &Server) {
+    command
+        .args(["-s", "tool_profile=wide"])
+        .env("ANTHROPIC_API_KEY", KEY)
+        .env("ANTHROPIC_BASE_URL", server.url())
+        .env("CLAUDE_CODE_MAX_RETRIES", "0");
+}
+
+/// What tools said, one after another.
+fn results(server: &Server) -> Vec<String> {
+    let requests = server.requests();
+    requests.iter().flat_map(|it| it.tool_results()).map(|it| it.text).collect()
+}
+
+/// An address of this machine that is not loopback, if it has one.
+fn outward_address() -> Option<IpAddr> {
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    socket.connect("192.0.2.1:9").ok()?; // nothing is sent
+    socket.local_addr().ok().map(|it| it.ip())
+}
+
+/// A program of which the policy only sees that it is inside; what it does is for the kernel.
+fn attack(secret: &Utf8Path, victim: &Utf8Path, port: u16, datagrams: u16) -> String {
+    let outward = outward_address().map(|it| it.to_string()).unwrap_or("127.0.0.1".to_owned());
+    let text = r#"
+use Socket;
+sub said { my ($what, $done) = @_; print "$what ", ($done ? "done" : "denied"), "\n"; }
+my $text = "";
+if (open(my $file, '<', 'SECRET')) { local $/; $text = <$file>; }
+said("read", $text =~ /precious/);
+my ($out, $socket);
+my $written = open($out, '>', 'VICTIM') && print($out "gone") && close($out);
+said("write", $written);
+said("rename", rename('VICTIM', 'VICTIM.gone'));
+said("shell", system("cp input/attack.pl VICTIM.copy 2>/dev/null") == 0);
+for my $host ('127.0.0.1', 'OUTWARD') {
+    my $made = socket($socket, PF_INET, SOCK_STREAM, 6)
+        && connect($socket, pack_sockaddr_in(PORT, inet_aton($host)));
+    said("connect", $made);
+}
+socket($socket, PF_INET, SOCK_DGRAM, 17)
+    && send($socket, "hello", 0, pack_sockaddr_in(DATAGRAMS, inet_aton('127.0.0.1')));
+my $found = join('', %ENV) =~ /0123456789/;
+for my $environment (glob('/proc/[0-9]*/environ')) {
+    open(my $file, '<', $environment) or next;
+    local $/;
+    my $text = <$file>;
+    $found ||= $text =~ /sk-ant-0123456789/;
+}
+said("key", $found);
+"#;
+    text.replace("SECRET", secret.as_str())
+        .replace("VICTIM", victim.as_str())
+        .replace("OUTWARD", &outward)
+        .replace("DATAGRAMS", &datagrams.to_string())
+        .replace("PORT", &port.to_string())
+}
+
+/// Runs an agent that attacks what is around it. Gives what it says of each attack, and checks from
+/// outside that it says the truth.
+async fn attacked_in(tier: &str) -> Option<Vec<(String, String)>> {
+    let claude = claude()?;
+    if std::process::Command::new("perl").arg("-v").output().is_err() {
+        skipped("there is no perl");
+        return None;
+    }
+    if !works(tier) {
+        return None;
+    }
+    let shop = Shop::new();
+    shop.write("elsewhere/secret", "precious");
+    shop.write("elsewhere/victim", "untouched");
+    let (secret, victim) = ("elsewhere/secret", "elsewhere/victim");
+    let [secret, victim] = [secret, victim].map(|it| shop.path().join(it));
+    let listener = TcpListener::bind("0.0.0.0:0").unwrap();
+    let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    datagrams.set_nonblocking(true).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let attack = attack(&secret, &victim, port, datagrams.local_addr().unwrap().port());
+    shop.write("shop/input/attack.pl", &attack);
+    let commands = vec!["cp input/attack.pl attack.pl".to_owned(), "perl attack.pl".to_owned()];
+    let server = shell(commands).await;
+    let mut command = run(&shop, &claude, "claude", tier);
+    with_shell(&mut command, &server);
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+
+    let results = results(&server);
+    assert_eq!(results.len(), 2, "{results:?} {said}");
+    let pair =
+        |line: &str| line.split_once(' ').map(|(what, how)| (what.to_owned(), how.to_owned()));
+    let mut told: Vec<(String, String)> =
+        results.last().unwrap().lines().filter_map(pair).collect();
+    let is_done = |what: &str| told.iter().any(|(it, how)| it == what && how == "done");
+    let left = fs_err::read_to_string(&victim).unwrap_or_default();
+    assert_eq!(left != "untouched", is_done("write"), "{left}");
+    let others = victim.parent().unwrap().read_dir_utf8().unwrap().count();
+    assert_eq!(others != 2, is_done("shell"), "{told:?}");
+    assert_eq!(listener.accept().is_ok(), is_done("connect"), "{told:?}");
+    // Whoever sends a datagram does not know whether it arrives.
+    let arrived = datagrams.recv(&mut [0; 8]).is_ok();
+    told.push(("datagram".to_owned(), if arrived { "done" } else { "denied" }.to_owned()));
+    // It reaches the model in any case, with the key that it does not have.
+    assert!(server.requests().iter().all(|it| it.header("x-api-key") == Some(KEY)));
+    Some(told)
+}
+
+const ATTACKS: [&str; 8] =
+    ["read", "write", "rename", "shell", "connect", "connect", "key", "datagram"];
+
+fn all(how: &str) -> Vec<(String, String)> {
+    ATTACKS.iter().map(|what| ((*what).to_owned(), how.to_owned())).collect()
+}
+
+/// REQ-OR-031, REQ-OR-033
+#[tokio::test]
+async fn in_the_strong_tier_an_agent_reaches_nothing_but_its_model_and_its_folder() {
+    let Some(told) = attacked_in("strong").await else { return };
+    assert_eq!(told, all("denied"));
+}
+
+/// REQ-OR-031, REQ-OR-033
+#[tokio::test]
+async fn in_the_fallback_tier_an_agent_reaches_nothing_but_its_model_and_its_folder() {
+    let Some(told) = attacked_in("fallback").await else { return };
+    assert_eq!(told, all("denied"));
+}
+
+/// So that the tests above can fail.
+#[tokio::test]
+async fn without_a_sandbox_every_attack_succeeds() {
+    let Some(told) = attacked_in("off").await else { return };
+    assert_eq!(told, all("done"));
+}
+
+/// A whole run through the program in `tier`, which says what holds its agents.
+fn a_whole_run_in(tier: &str) {
+    let Some(claude) = claude() else { return };
+    if !works(tier) {
+        return;
+    }
+    let shop = Shop::new();
+    let output = run(&shop, &claude, "claude-over-scripted:replies.yaml", tier).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    let folder = shop.only_run();
+    let records = records(&folder);
+    let Some(Record::Opened { header, .. }) = records.first() else { panic!("no header") };
+    let containment = header.containment.clone().unwrap();
+    assert_eq!(containment.tier.to_string(), tier);
+    let gaps = containment.agents.clone().unwrap();
+    assert_eq!(gaps.is_empty(), tier == "strong", "{gaps:?}");
+    let summary = containment.summary();
+    assert!(summary.starts_with(&format!("sandbox: {tier}, for scripts and agents")), "{summary}");
+    let shown = shop.command().args(["show", folder.as_str()]).output().unwrap();
+    assert!(String::from_utf8(shown.stdout).unwrap().contains(&summary), "{summary}");
+    let begins = summary.split(';').next().unwrap();
+    assert!(said.contains(begins), "{said}");
+    assert!(folder.join("final/submission.csv").is_file());
+}
+
+/// REQ-OR-011
+#[test]
+fn a_whole_run_works_in_the_strong_tier() {
+    a_whole_run_in("strong");
+}
+
+/// REQ-OR-011
+#[test]
+fn a_whole_run_works_in_the_fallback_tier() {
+    a_whole_run_in("fallback");
+}
+
+/// REQ-OR-011
+#[test]
+fn a_whole_run_works_with_limits_alone() {
+    a_whole_run_in("limits");
+}
+
+/// A shell that sleeps, and one that went into the background in a session of its own.
+#[tokio::test]
+async fn killing_the_run_leaves_neither_program_nor_shells_in_any_tier() {
+    let Some(claude) = claude() else { return };
+    for (number, tier) in ["strong", "fallback", "off"].into_iter().enumerate() {
+        if !works(tier) {
+            continue;
+        }
+        // Times of a length that only this test sleeps.
+        let unique = format!("{}.{number}", 100_000 + std::process::id());
+        let server = shell(vec![format!("(setsid sleep {unique}1 &); sleep {unique}2")]).await;
+        let shop = Shop::new();
+        let mut command = run(&shop, &claude, "claude", tier);
+        with_shell(&mut command, &server);
+        let killed = move || {
+            let mut child = shop.start(&command, Stdio::null());
+            let asleep = || processes_with(&unique);
+            wait_until("shells at work", || asleep() >= 2);
+            child.kill().unwrap();
+            child.wait().unwrap();
+            wait_until("no shells", || asleep() == 0);
+        };
+        tokio::task::spawn_blocking(killed).await.unwrap();
+    }
+}
+
+/// How many processes have a word that begins like this.
+fn processes_with(beginning: &str) -> usize {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let has = |entry: &std::fs::DirEntry| {
+        let words = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let mut words = words.split(|&byte| byte == 0);
+        words.next() == Some(b"sleep") && words.any(|it| it.starts_with(beginning.as_bytes()))
+    };
+    all.filter(has).count()
+}
+
+/// A subscription's token is kept from tools like a key.
+#[tokio::test]
+async fn the_token_of_a_subscription_reaches_the_service_and_no_tool() {
+    let Some(claude) = claude() else { return };
+    let server = shell(vec!["env; cat /proc/$PPID/environ".to_owned()]).await;
+    let shop = Shop::new();
+    let mut command = run(&shop, &claude, "claude", "off");
+    with_shell(&mut command, &server);
+    command.env_remove("ANTHROPIC_API_KEY").env("CLAUDE_CODE_OAUTH_TOKEN", "sk-ant-oat01-secret");
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let requests = server.requests();
+    assert!(!requests.is_empty(), "{said}");
+    for request in &requests {
+        assert_eq!(request.header("authorization"), Some("Bearer sk-ant-oat01-secret"));
+        assert!(request.header("anthropic-beta").unwrap().contains("oauth"));
+    }
+    let results = results(&server);
+    assert!(!results.is_empty(), "{said}");
+    for result in &results {
+        assert!(result.contains("ANTHROPIC_BASE_URL=") && !result.contains("oat01-secret"));
+    }
+}
+
+#[test]
+fn doctor_says_whether_the_program_is_held_and_which_credentials_its_tools_could_read() {
+    let Some(claude) = claude() else { return };
+    let shop = Shop::new();
+    let agents = |variables: &[(&str, &str)], tier: &str| -> Vec<Value> {
+        let mut command = shop.command();
+        command.args(["doctor", "--json", "--sandbox", tier]);
+        command.env("MLE_STAR_CLAUDE_PATH", claude.as_str());
+        let output = command.envs(variables.iter().copied()).output().unwrap();
+        let checks: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+        checks.into_iter().filter(|it| it["name"] == "agents").collect()
+    };
+    let weak = |what: &str| json!({ "name": "agents", "state": "weak", "found": what });
+    if works("strong") {
+        let found = "held as scripts are: strong";
+        let held = json!({ "name": "agents", "state": "ok", "found": found });
+        let found = agents(&[("ANTHROPIC_API_KEY", KEY)], "strong");
+        assert_eq!(found, std::slice::from_ref(&held));
+        let other = agents(&[("CLAUDE_CODE_USE_BEDROCK", "1")], "strong");
+        assert_eq!(other[0], held);
+        assert_eq!(other[1], weak("agents can use the network"));
+        assert_eq!(other[2]["found"], "agents can read the credentials for the model");
+        assert!(other[2]["remedy"].as_str().unwrap().contains("ANTHROPIC_API_KEY"));
+    }
+    let found: Vec<Value> = agents(&[("ANTHROPIC_API_KEY", KEY)], "off");
+    assert_eq!(found[0]["found"], "held as scripts are: off");
+    assert_eq!(found[1]["found"], "agents can read the credentials for the model");
+}
