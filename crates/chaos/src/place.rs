@@ -230,6 +230,10 @@ impl Place {
                 arguments.extend(settings);
                 let limit = format!("time_limit_seconds={}", self.time_limit_seconds);
                 arguments.extend(["-s".to_owned(), limit]);
+                if self.agents == Agents::OverCli {
+                    // The stand-in keeps its ledger outside, where a sandbox would not let it.
+                    arguments.extend(["--sandbox", "limits"].map(str::to_owned));
+                }
             }
         }
         self.start(&arguments, handicap)

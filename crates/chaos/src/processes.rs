@@ -62,9 +62,9 @@ pub fn playing(part: Part, folder: &Utf8Path) -> Vec<Process> {
         Part::Orchestrator => is(process, "run") || is(process, "resume"),
         // In a sandbox the supervisor is in turn the parent of one like itself.
         Part::Supervisor => is(process, "__shim") && !supervisors.contains(&process.parent),
-        Part::Keeper => is(process, "__keep"),
+        Part::Keeper => is(process, "__hold"),
         // Asked for its version, it is not at work on anything yet.
-        Part::Cli => is(process, "__claude") && !is(process, "__keep") && !is(process, "--version"),
+        Part::Cli => is(process, "__claude") && !is(process, "__hold") && !is(process, "--version"),
         Part::Script => supervisors.contains(&process.parent) && !is(process, "__shim"),
     };
     all.iter().filter(plays).cloned().collect()

@@ -202,6 +202,19 @@ fn interpreter(script: &Utf8Path) -> Option<Utf8PathBuf> {
 mod tests {
     use super::*;
 
+    #[tokio::test]
+    async fn only_who_looks_things_up_and_has_no_shell_has_the_network() {
+        let reach = Reach::nowhere().await.unwrap();
+        let port = Network::Port(reach.port().unwrap());
+        let of = |tools: &[&str]| {
+            network(&tools.iter().map(|&tool| tool.to_owned()).collect::<Vec<_>>(), &reach)
+        };
+        assert_eq!(of(&["WebSearch", "WebFetch"]), Network::Allow);
+        assert_eq!(of(&["WebFetch", "Bash"]), port);
+        assert_eq!((of(&["Read", "Bash"]), of(&[])), (port, port));
+        assert_eq!(network(&[], &Reach::Direct), Network::Allow);
+    }
+
     #[test]
     fn a_package_is_given_with_its_neighbours_and_a_file_alone() {
         let folder = tempfile::tempdir().unwrap();

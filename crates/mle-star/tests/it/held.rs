@@ -176,14 +176,12 @@ fn all(how: &str) -> Vec<(String, String)> {
     ATTACKS.iter().map(|what| ((*what).to_owned(), how.to_owned())).collect()
 }
 
-/// REQ-OR-031, REQ-OR-033
 #[tokio::test]
 async fn in_the_strong_tier_an_agent_reaches_nothing_but_its_model_and_its_folder() {
     let Some(told) = attacked_in("strong").await else { return };
     assert_eq!(told, all("denied"));
 }
 
-/// REQ-OR-031, REQ-OR-033
 #[tokio::test]
 async fn in_the_fallback_tier_an_agent_reaches_nothing_but_its_model_and_its_folder() {
     let Some(told) = attacked_in("fallback").await else { return };
@@ -223,19 +221,16 @@ fn a_whole_run_in(tier: &str) {
     assert!(folder.join("final/submission.csv").is_file());
 }
 
-/// REQ-OR-011
 #[test]
 fn a_whole_run_works_in_the_strong_tier() {
     a_whole_run_in("strong");
 }
 
-/// REQ-OR-011
 #[test]
 fn a_whole_run_works_in_the_fallback_tier() {
     a_whole_run_in("fallback");
 }
 
-/// REQ-OR-011
 #[test]
 fn a_whole_run_works_with_limits_alone() {
     a_whole_run_in("limits");
@@ -282,8 +277,11 @@ fn processes_with(beginning: &str) -> usize {
 #[tokio::test]
 async fn the_token_of_a_subscription_reaches_the_service_and_no_tool() {
     let Some(claude) = claude() else { return };
-    let server = shell(vec!["env; cat /proc/$PPID/environ".to_owned()]).await;
+    let look = "open(my $file, '<', '/proc/' . getppid() . '/environ'); print %ENV, <$file>;";
+    let commands = vec!["cp input/look.pl look.pl".to_owned(), "perl look.pl".to_owned()];
+    let server = shell(commands).await;
     let shop = Shop::new();
+    shop.write("shop/input/look.pl", look);
     let mut command = run(&shop, &claude, "claude", "off");
     with_shell(&mut command, &server);
     command.env_remove("ANTHROPIC_API_KEY").env("CLAUDE_CODE_OAUTH_TOKEN", "sk-ant-oat01-secret");
@@ -296,10 +294,9 @@ async fn the_token_of_a_subscription_reaches_the_service_and_no_tool() {
         assert!(request.header("anthropic-beta").unwrap().contains("oauth"));
     }
     let results = results(&server);
-    assert!(!results.is_empty(), "{said}");
-    for result in &results {
-        assert!(result.contains("ANTHROPIC_BASE_URL=") && !result.contains("oat01-secret"));
-    }
+    let seen = results.iter().filter(|it| it.contains("ANTHROPIC_BASE_URL"));
+    assert!(seen.count() > 0, "{said} {results:?}");
+    assert!(results.iter().all(|it| !it.contains("oat01-secret")), "{results:?}");
 }
 
 #[test]
