@@ -40,7 +40,8 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let name = name.to_lowercase();
     // In short words, two letters that changed places count for too much with the first measure.
     let likeness = |candidate: &str| match strsim::osa_distance(&name, candidate) {
-        0 | 1 => 1.0,
+        // One letter of one or two is no likeness.
+        0 | 1 if name.len() > 2 => 1.0,
         _ => strsim::jaro_winkler(&name, candidate),
     };
     known

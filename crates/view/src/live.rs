@@ -202,7 +202,7 @@ fn time(lane: &Lane, step: Option<&OpenStep>, elapsed: f64) -> (String, Style) {
         };
     };
     if step.waits() {
-        return ("script waits for its turn".to_owned(), Style::Faint);
+        return ("script waits its turn".to_owned(), Style::Faint);
     }
     let seconds = elapsed - step.runs_since_seconds.unwrap_or(step.began_seconds);
     let taken = whole_seconds(seconds);

@@ -111,7 +111,7 @@ export class Summary {
         h("div", { class: "lane-steps" }, steps.length === 0 ? h("p", { class: "quiet" }, "waiting") : steps.map((step) => {
           const waits = step.script !== null && step.runs_since_seconds === null;
           const took = waits ? 0 : Math.max(0, elapsed - (step.runs_since_seconds ?? step.began_seconds));
-          const text = waits ? "waits for its turn" : step.limit_seconds === null ? duration(took) : `${duration(took)} of at most ${duration(step.limit_seconds)}`;
+          const text = waits ? "waits its turn" : step.limit_seconds === null ? duration(took) : `${duration(took)} of at most ${duration(step.limit_seconds)}`;
           return h("div", { class: "step" },
             h("p", {}, link(`${place(step.key)}: ${work(step.key)}`, "#", { "data-key": `step-${step.key}`, onclick: (event) => { event.preventDefault(); this.open({ step: step.key }); } }), h("span", { class: "quiet" }, text)),
             step.limit_seconds === null ? null : h("div", { class: "bar thin", "aria-hidden": "true" }, wide(h("span", { class: "done" }), took / step.limit_seconds)));

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use camino::Utf8PathBuf;
 use clap::Args;
-use mle_star::agents::AgentsError;
+use mle_star::RunError;
 use mle_star::pipeline::Resume;
 use mle_star_search::OnChange;
 use mle_star_search::models::ConfigLayer;
@@ -44,9 +44,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let agents = arguments.agents.map(|text| text.parse()).transpose();
-    let agents = agents.map_err(|error: AgentsError| {
-        Failure::usage(error, "agents are claude, playbook, scripted:<file> or replay:<run>")
-    })?;
+    let agents = agents.map_err(RunError::Agents)?;
     let on_change = if arguments.rerun_changed { OnChange::Rerun } else { OnChange::Stop };
     let limits = ConfigLayer::from_pairs(arguments.settings.iter().map(String::as_str))?;
     let progress = arguments.output.progress();

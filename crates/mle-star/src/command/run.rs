@@ -5,9 +5,8 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow};
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, ValueEnum};
-use mle_star::agents::AgentsError;
 use mle_star::task_file::{TaskOptions, place_in, read_task};
-use mle_star::{Agents, Pipeline};
+use mle_star::{Agents, Pipeline, RunError};
 use mle_star_search::models::{ConfigLayer, Preset};
 
 use super::direction::DirectionArguments;
@@ -123,9 +122,7 @@ enum PresetName {
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let agents: Agents = arguments.agents.parse().map_err(|error: AgentsError| {
-        Failure::usage(error, "agents are claude, playbook, scripted:<file> or replay:<run>")
-    })?;
+    let agents: Agents = arguments.agents.parse().map_err(RunError::Agents)?;
     let flags = ConfigLayer::from_pairs(arguments.settings.iter().map(String::as_str))?;
     let named = ConfigLayer {
         model: arguments.model,

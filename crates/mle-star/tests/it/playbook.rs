@@ -242,7 +242,8 @@ async fn what_is_exported_reproduces_the_score_and_the_submission() {
         fs_err::os::unix::fs::symlink(shop.path().join("houses"), folder.join("input")).unwrap();
         let mut command = std::process::Command::new(&python);
         // Side by side with other tests, threads that wait for each other take minutes.
-        command.envs(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"].map(|name| (name, "1")));
+        let threads = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "LOKY_MAX_CPU_COUNT"];
+        command.envs(threads.map(|name| (name, "1")));
         let output = command.args(program).current_dir(&folder).output().unwrap();
         assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
         let printed = String::from_utf8(output.stdout).unwrap();

@@ -12,9 +12,11 @@ fn is_live(screen: &str) -> bool {
     screen.contains("▸ ")
 }
 
-/// The live part, with the scripts of both candidates in it.
+/// The live part, with the scripts of both candidates in it: one path is one script at a time.
 fn is_running_scripts(screen: &str) -> bool {
-    is_live(screen) && screen.matches(" s / 1 min").count() == 2
+    is_live(screen)
+        && screen.matches(" s / 1 min").count() == 1
+        && screen.contains("waits its turn")
 }
 
 /// The lines of the live part, without times.
@@ -45,7 +47,7 @@ fn a_run_is_seen_live_at_every_width_and_leaves_only_its_lines() {
             insta::assert_snapshot!(live_part(&screen), @r"
             ▸ phase 1  · phase 2  · phase 3  · final
               candidate-0  script [TIME] / 1 min
-              candidate-1  script [TIME] / 1 min
+              candidate-1  script waits its turn
             [TIME] of 10 min · $0.03
             ");
         }
