@@ -219,10 +219,8 @@ async fn ask_as_script(python: &Utf8Path, program: &str) -> Result<String, ExecE
         .current_dir("/") // python imports from the current folder first
         .env_clear()
         .envs(environment(std::env::vars_os(), nowhere, None, None));
-    answer(&mut query, ANSWER).await.map_err(|silence| match silence {
-        Silence::NoRoom(source) => ExecError::Spawn { program: python.to_owned(), source },
-        other => ExecError::PythonBroken { path: python.to_owned(), detail: other.to_string() },
-    })
+    let broken = |detail| ExecError::PythonBroken { path: python.to_owned(), detail };
+    answer(&mut query, ANSWER).await.map_err(|silence| silence.of(python, broken))
 }
 
 /// Where an interpreter's files are: programs, modules, and what they are linked with.
@@ -262,10 +260,8 @@ pub async fn run_program(
 ) -> Result<String, ExecError> {
     let mut command = Command::new(python);
     command.args(["-c", program]).args(arguments).current_dir("/");
-    answer(&mut command, ANSWER).await.map_err(|silence| match silence {
-        Silence::NoRoom(source) => ExecError::Spawn { program: python.to_owned(), source },
-        other => ExecError::NotRun { reason: other.to_string() },
-    })
+    let failed = |reason| ExecError::NotRun { reason };
+    answer(&mut command, ANSWER).await.map_err(|silence| silence.of(python, failed))
 }
 
 /// Normalised names, each once, sorted, and no more than fit.
@@ -320,6 +316,18 @@ pub(crate) enum Silence {
     /// It failed, with this as the last line of its complaint.
     #[error("ended with {0}: {1}")]
     Failed(ExitStatus, String),
+}
+
+impl Silence {
+    /// The error that says it of `program`: nothing is wrong with one that had no room.
+    fn of(self, program: &Utf8Path, otherwise: impl FnOnce(String) -> ExecError) -> ExecError {
+        match self {
+            Self::NoRoom(source) => ExecError::Spawn { program: program.to_owned(), source },
+            Self::NotStarted(_) | Self::TooLate(_) | Self::Failed(..) => {
+                otherwise(self.to_string())
+            }
+        }
+    }
 }
 
 /// What a trusted program prints, or why it printed nothing of use.

@@ -1,7 +1,6 @@
 //! Whatever is read from outside is hostile: no panic, and no time or memory without bound.
 //!
-//! Short here; `PROPTEST_CASES=100000 cargo nextest run -p mle-star-chaos fuzz` for as long as you
-//! like.
+//! Short here; `docs/reliability.md` has the command for as long as you like.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
