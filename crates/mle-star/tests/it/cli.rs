@@ -76,7 +76,8 @@ fn help_says_what_there_is() {
                    submission
       ui           Look at runs in a browser, live or long finished; the page is served until ctrl-C
       stop         End a run from elsewhere: what is in flight may finish, and `resume` goes on later
-      clean        Remove what finished runs no longer need: workspaces and what scripts printed
+      clean        Remove what finished runs no longer need: workspaces, what scripts printed,
+                   conversations
       doctor       Say what works here and what does not, and what to do about it
       demo         See the whole pipeline work in a few minutes, on a task that comes with scikit-learn,
                    with the playbook: no key, no language model
