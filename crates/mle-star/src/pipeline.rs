@@ -571,7 +571,7 @@ impl RunError {
             }),
             Self::Agents(AgentsError::Unknown(name)) => {
                 let all = "agents are claude, playbook, scripted:<file> or replay:<run>";
-                Some(match nearest(name, ["claude", "playbook", "scripted:", "replay:"]) {
+                Some(match nearest(name, ["claude", "playbook"]) {
                     Some(near) => format!("did you mean `{near}`? {all}"),
                     None => all.to_owned(),
                 })

@@ -206,7 +206,31 @@ async fn no_model_is_fitted_twice_on_the_same_table() {
     assert_ne!(other, *script);
     score(&other);
     assert!(kept().len() > fits.len(), "another model is fitted, though the table is the same");
+
+    // Side by side, each in a sandbox of its own, scripts have the same process id.
+    let watched = format!("{SAME_PROCESS}{script}");
+    for _ in 0..2 {
+        fs_err::remove_dir_all(&shared).unwrap();
+        fs_err::create_dir(&shared).unwrap();
+        assert_eq!(score(&watched), first);
+    }
+    let parts = fs_err::read_to_string(shop.path().join("parts")).unwrap();
+    let mut parts: Vec<&str> = parts.lines().collect();
+    assert_eq!(parts.len(), 2 * fits.len());
+    parts.sort_unstable();
+    parts.dedup();
+    assert_eq!(parts.len(), 2 * fits.len(), "no script writes to a file of another");
 }
+
+/// Before a script: it has a known process id, and its unfinished files are listed in `parts`.
+const SAME_PROCESS: &str = "import os
+import numpy
+os.getpid = lambda: 2
+def listed(part, *arrays, save=numpy.savez):
+    print(part, file=open('parts', 'a'))
+    save(part, *arrays)
+numpy.savez = listed
+";
 
 /// Runs the code of a notebook in one namespace, cell by cell, as a kernel does. A kernel itself is
 /// none of the packages that a run needs.

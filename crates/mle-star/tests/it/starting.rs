@@ -483,13 +483,19 @@ fn a_token_from_a_file_reaches_the_program_that_needs_it_and_nothing_else() {
     let (program, asked) = (shop.path().join("claude"), shop.path().join("asked"));
     let text = format!(
         "#!/bin/sh\ncase \"$1\" in --version) echo '2.1.999 (Claude Code)'; exit;; esac\n\
-         echo \"$CLAUDE_CODE_OAUTH_TOKEN\" > {asked}\necho \"wrong: $CLAUDE_CODE_OAUTH_TOKEN\" >&2\nexit 1\n"
+         echo \"$AWS_BEARER_TOKEN_BEDROCK\" > {asked}\necho \"wrong: $AWS_BEARER_TOKEN_BEDROCK\" >&2\nexit 1\n"
     );
     shop.write("claude", &text);
     fs_err::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let env = format!("CLAUDE_CODE_OAUTH_TOKEN=sk-never-shown\nMLE_STAR_CLAUDE_PATH={program}\n");
-    shop.write(".env", &env);
-    let failed = shop.command().args(["run", "shop"]).output().unwrap();
+    shop.write(
+        ".env",
+        &format!(
+            "CLAUDE_CODE_USE_BEDROCK=1\nAWS_BEARER_TOKEN_BEDROCK=sk-never-shown\n\
+             MLE_STAR_CLAUDE_PATH={program}\n"
+        ),
+    );
+    // In a sandbox, the program could not tell us.
+    let failed = shop.command().args(["run", "shop", "--sandbox", "off"]).output().unwrap();
     let stderr = String::from_utf8(failed.stderr).unwrap();
     assert_eq!(fs_err::read_to_string(&asked).unwrap(), "sk-never-shown\n", "{stderr}");
     assert!(!stderr.contains("sk-never-shown"), "{stderr}");

@@ -5,6 +5,7 @@
 import hashlib
 import os
 import textwrap
+import uuid
 import warnings
 import zipfile
 
@@ -251,7 +252,7 @@ def fitted(model, x, y, others, seed):
     if REMEMBERED.get(key) is None:
         REMEMBERED[key] = model(x, y, others, seed)
         if file:
-            part = f"{file}.{os.getpid()}.npz"
+            part = f"{file}.{uuid.uuid4().hex}.npz"  # not by process: in a sandbox, others have the same number
             np.savez(part, *REMEMBERED[key])
             os.replace(part, file)  # whole or not at all: others may be looking for it
     return REMEMBERED[key]
