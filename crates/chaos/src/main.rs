@@ -16,6 +16,9 @@ use mle_star_chaos::stand_in::{self, Temper};
 use mle_star_chaos::table;
 use mle_star_chaos::trial::{Plan, Report, Trials, side_by_side};
 
+/// What a call of a long run may leave in memory, in bytes: its place in the result.
+const SOAK_MEMORY_PER_CALL: f64 = 1_000.0;
+
 /// Tries to break whole runs, by seed
 #[derive(Debug, Parser)]
 #[command(name = "chaos")]
@@ -161,7 +164,9 @@ fn soak(outer: u32, inner: u32) -> anyhow::Result<ExitCode> {
     if let Some((least, most)) = soak.files() {
         say(&format!("open files: {least} to {most}"));
     }
-    Ok(ExitCode::SUCCESS)
+    let complaints = soak.complaints(SOAK_MEMORY_PER_CALL);
+    complaints.iter().for_each(|complaint| say(complaint));
+    Ok(if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Goes on in a namespace where file systems can be mounted that nobody else sees, if that can be.
@@ -234,19 +239,17 @@ fn told(mode: &str, plan: &Plan, outcome: &anyhow::Result<Report>) -> String {
         Err(error) => (format!("FAILED: {error:#}"), false),
     };
     let Plan { seed, agents, answers, temper, .. } = plan;
-    let mut told = format!(
+    let mut lines = vec![format!(
         "seed {seed} · {agents:?} {} % · {} flaws · {line}",
         temper.share,
         answers.flaws.len()
-    );
+    )];
     if !is_good {
-        for flaw in &answers.flaws {
-            told.push_str(&format!("\n    {flaw}"));
-        }
+        lines.extend(answers.flaws.iter().map(|flaw| format!("    {flaw}")));
         let again = format!("cargo run -p mle-star-chaos -- {mode} --runs 1 --seed {seed}");
-        told.push_str(&format!("\n    again: {again}"));
+        lines.push(format!("    again: {again}"));
     }
-    told
+    lines.join("\n")
 }
 
 fn say(line: &str) {

@@ -84,7 +84,7 @@ pub fn supervisors(folder: &Utf8Path) -> Vec<(i32, String)> {
     });
     let found: Vec<(i32, String)> = found.collect();
     let parent = |pid: i32| -> Option<i32> {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let status = fs_err::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         status.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
     };
     // In a sandbox the supervisor is in turn the parent of one like itself.

@@ -46,6 +46,25 @@ impl Soak {
         warm.clone().min().zip(warm.max())
     }
 
+    /// What grew that should not, where a call may leave so many bytes of memory behind. A short run
+    /// leaves more: it is still getting warm.
+    pub fn complaints(&self, memory_per_call: f64) -> Vec<String> {
+        let mut complaints = Vec::new();
+        let memory = self.memory_per_call();
+        if memory > memory_per_call {
+            complaints.push(format!("a call leaves {memory:.0} bytes of memory behind"));
+        }
+        match self.files() {
+            Some((least, most)) if most <= least + 2 => {}
+            files => complaints.push(format!("open files grow: {files:?}")),
+        }
+        match self.journal_per_call() {
+            Some((first, second)) if second < first * 1.3 => {}
+            journal => complaints.push(format!("calls take more and more journal: {journal:?}")),
+        }
+        complaints
+    }
+
     /// The figures, as a table.
     pub fn table(&self) -> String {
         let mut text =
