@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 
+use crate::place::Agents;
 use crate::random::Random;
 
 /// The first line of a submission, and the numbers of its rows.
@@ -48,6 +49,9 @@ const OF_SCRIPTS: [(&str, &str); 9] = [
     ("shared memory", "open('/dev/shm/chaos-' + str(__import__('os').getpid()), 'w').write('x')"),
 ];
 
+/// Those of them that leave something on the machine, unless a sandbox keeps it.
+const LEAVING: [&str; 2] = ["stray process", "shared memory"];
+
 /// The answers of one run.
 #[derive(Debug, Clone, Default)]
 pub struct Answers {
@@ -90,6 +94,13 @@ impl Answers {
     /// The names of everything that can be wrong.
     pub fn all_flaws() -> Vec<&'static str> {
         OF_REPLIES.into_iter().chain(OF_SCRIPTS.map(|(name, _)| name)).collect()
+    }
+
+    /// Who may give them, if the CLI is wanted: what leaves something on the machine needs the
+    /// sandbox, which the stand-in for the CLI cannot work in.
+    pub fn agents(&self, over_cli: bool) -> Agents {
+        let leaves = |flaw: &String| LEAVING.iter().any(|it| flaw.starts_with(it));
+        if over_cli && !self.flaws.iter().any(leaves) { Agents::OverCli } else { Agents::Scripted }
     }
 
     fn spoil(&mut self, step: &str, random: &mut Random) {

@@ -96,9 +96,10 @@ impl Trials {
     /// A plan with a bit of everything.
     pub fn mixed_plan(&self, seed: u64) -> Plan {
         let mut random = Random::of(seed ^ 0xA5A5_0000);
-        let agents = if random.percent(60) { Agents::OverCli } else { Agents::Scripted };
+        let over_cli = random.percent(60);
         let share = random.below(31);
         let answers = Answers::flawed(&self.steps, share, &mut random);
+        let agents = answers.agents(over_cli);
         let share = random.below(31);
         let possible = |fault: &Fault| {
             (agents == Agents::OverCli || !fault.is_of_the_cli())
@@ -128,7 +129,7 @@ impl Trials {
     pub fn plan_of_flaw(&self, flaw: &str, seed: u64) -> Plan {
         let answers = Answers::with_flaw(flaw, &self.steps, &mut Random::of(seed));
         let faults = vec![Fault::KillOrchestrator];
-        let agents = Agents::OverCli;
+        let agents = answers.agents(true);
         Plan { seed, agents, answers, temper: CALM, faults, time_limit: None }
     }
 

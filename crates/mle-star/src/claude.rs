@@ -45,6 +45,9 @@ pub(crate) use self::reach::{Reach, leads_to_a_model};
 use self::tools::Toolbox;
 use self::web::Searches;
 
+/// How often a trial is made again that was killed.
+const TRIALS_MORE: u32 = 2;
+
 /// By what the service knows who we are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Credentials {
@@ -165,8 +168,18 @@ impl Claude {
     pub(crate) async fn try_out(&self) -> Result<(), ClaudeError> {
         let place = Place::new(self.state.path(), &self.data_dir, None)?;
         let cli = self.cli.clone().launched(self.enclosure.launch(&place, &[], &self.reach)?);
-        let tried = cli.try_out(place.work().as_std_path(), &self.environment(&place)).await;
-        tried.map_err(|source| ClaudeError::Held { tier: self.enclosure.tier(), source })
+        let mut again = TRIALS_MORE;
+        loop {
+            let tried = cli.try_out(place.work().as_std_path(), &self.environment(&place)).await;
+            match tried {
+                Ok(()) => return Ok(()),
+                // As by a system short of memory: nothing is wrong with it.
+                Err(Error::Exited { code: None | Some(128..), .. }) if again > 0 => again -= 1,
+                Err(source) => {
+                    return Err(ClaudeError::Held { tier: self.enclosure.tier(), source });
+                }
+            }
+        }
     }
 
     /// What the program can do although it should not.

@@ -5,6 +5,8 @@
 //! would refuse and carries on with its best guess, so that even a broken source yields its text
 //! with strings and comments blanked.
 
+use std::ops::Range;
+
 /// What the pass over a source found.
 #[derive(Debug)]
 pub(crate) struct Lexical {
@@ -15,6 +17,8 @@ pub(crate) struct Lexical {
     pub(crate) statements: Vec<usize>,
     /// Where the code of each logical line begins, in order.
     pub(crate) lines: Vec<usize>,
+    /// Every comment, in order.
+    pub(crate) comments: Vec<Range<usize>>,
     /// The first thing Python's tokenizer would refuse.
     pub(crate) problem: Option<Problem>,
 }
@@ -33,8 +37,8 @@ const MAX_NESTING: usize = 200;
 pub(crate) fn scan(source: &str) -> Lexical {
     let mut lexer = Lexer::new(source);
     lexer.run();
-    let Lexer { blanked, statements, lines, problem, .. } = lexer;
-    Lexical { blanked, statements, lines, problem }
+    let Lexer { blanked, statements, lines, comments, problem, .. } = lexer;
+    Lexical { blanked, statements, lines, comments, problem }
 }
 
 /// What the lexer is inside of, innermost last.
@@ -75,6 +79,7 @@ struct Lexer<'a> {
     indents: Vec<Indent>,
     statements: Vec<usize>,
     lines: Vec<usize>,
+    comments: Vec<Range<usize>>,
     problem: Option<Problem>,
     /// Whether the next byte begins a logical line.
     line_begins: bool,
@@ -97,6 +102,7 @@ impl<'a> Lexer<'a> {
             indents: Vec::new(),
             statements: Vec::new(),
             lines: Vec::new(),
+            comments: Vec::new(),
             problem: None,
             line_begins: true,
             last_code: 0,
@@ -289,6 +295,7 @@ impl<'a> Lexer<'a> {
     fn comment(&mut self) {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let length = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+        self.comments.push(self.at..self.at + length);
         self.take_text(length);
     }
 

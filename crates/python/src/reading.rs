@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
 
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
@@ -13,9 +13,12 @@ use crate::syntax::{self, SyntaxError};
 /// The largest source that is read: 2 MiB. A script an agent wrote is a hundredth of it.
 pub const MAX_SOURCE_BYTES: usize = 2 * 1024 * 1024;
 
-/// How long the parser may take. Scripts take milliseconds; only a source made to be slow, such
-/// as a million comment lines, takes longer.
+/// How long the parser may take. Scripts take milliseconds; only a source made to be slow takes
+/// longer.
 const PARSE_TIME: Duration = Duration::from_secs(5);
+
+/// How many lines of a comment are shown to the parser, up to the code below it.
+const MAX_COMMENT_LINES: usize = 20;
 
 /// How many different indentation widths a source may hold to be parsed. tree-sitter-python keeps
 /// its open indentations in a buffer of 1,024 bytes and can write one byte past it at 383 of them.
@@ -48,6 +51,7 @@ pub(crate) fn read(source: &str) -> Reading {
         Some(_) => text.get(..scan.statements.last().copied().unwrap_or(0)).unwrap_or_default(),
         None => &text,
     };
+    let sound = &*with_comments_short(sound, &scan.comments);
     let deadline = Instant::now() + PARSE_TIME;
     let tree = parse(sound, deadline);
     let problem =
@@ -77,6 +81,26 @@ pub(crate) fn unified_line_ends(source: &str) -> Cow<'_, str> {
         }
     }
     if changed { Cow::Owned(unified) } else { Cow::Borrowed(source) }
+}
+
+/// The source with spaces in place of all but the last lines of each long comment. Offsets stay.
+///
+/// After every line of a comment, tree-sitter's scanner reads on to the next line of code to learn
+/// its indentation: it would read a comment of a thousand lines five hundred times.
+fn with_comments_short<'a>(source: &'a str, comments: &[Range<usize>]) -> Cow<'a, str> {
+    let mut short = Cow::Borrowed(source);
+    let mut below: Option<&Range<usize>> = None;
+    let mut lines_below = 0;
+    for comment in comments.iter().rev().filter(|it| it.end <= source.len()) {
+        let between = below.and_then(|below| source.get(comment.end..below.start));
+        let goes_on = between.is_some_and(|it| it.trim().is_empty());
+        lines_below = if goes_on { lines_below + 1 } else { 0 };
+        if lines_below >= MAX_COMMENT_LINES {
+            short.to_mut().replace_range(comment.clone(), &" ".repeat(comment.len()));
+        }
+        below = Some(comment);
+    }
+    short
 }
 
 /// Where the source first goes wrong.
@@ -191,4 +215,20 @@ pub(crate) fn children(node: Node<'_>) -> Vec<Node<'_>> {
 
 pub(crate) fn line(node: Node<'_>) -> usize {
     node.start_position().row + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_lines_of_a_long_comment_stay_and_nothing_moves() {
+        let comment = "# é\n\n".repeat(MAX_COMMENT_LINES);
+        let text = format!("y = '''\n{comment}{comment}'''\n");
+        let source = format!("x = 1  # one\n# two\n{comment}{text}{comment}");
+        let comments = lexical::scan(&source).comments;
+        let short = with_comments_short(&source, &comments);
+        assert_eq!(short, format!("x = 1       \n     \n{comment}{text}{comment}"));
+        assert_eq!(with_comments_short(&comment, &comments[..2]), comment, "a part of the source");
+    }
 }

@@ -205,6 +205,14 @@ fn newer_syntax_passes() {
 }
 
 #[test]
+fn a_long_comment_does_not_keep_the_parser_from_what_follows() {
+    let comment = "# A line of a comment that goes on and on.\n".repeat(40_000);
+    let error = check_syntax(&format!("x = 1\n{comment}x = = 1\n")).unwrap_err();
+    assert_eq!(error.line, 40_002);
+    assert_eq!(check_syntax(&format!("if x:\n{comment}    x = 1\n")), Ok(()));
+}
+
+#[test]
 fn too_much_source_is_let_pass() {
     assert_eq!(check_syntax(&"(".repeat(MAX_SOURCE_BYTES + 1)), Ok(()));
 }
