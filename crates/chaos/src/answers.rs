@@ -46,7 +46,11 @@ const OF_SCRIPTS: [(&str, &str); 9] = [
         "import builtins; opened = builtins.open\n\
          builtins.open = lambda f, *a: opened('/dev/null' if 'submission' in str(f) else f, *a)",
     ),
-    ("shared memory", "open('/dev/shm/chaos-' + str(__import__('os').getpid()), 'w').write('x')"),
+    // Named after the folder of the trial, as others run beside it.
+    (
+        "shared memory",
+        "import os\nopen('/dev/shm/' + os.getcwd().split('/runs/')[0].split('/')[-1], 'w').write('x')",
+    ),
 ];
 
 /// Those of them that leave something on the machine, unless a sandbox keeps it.

@@ -231,7 +231,7 @@ fn leftovers(place: &Place) -> Vec<String> {
     let temporary = files_in(&place.root().join("tmp"));
     problems.extend(temporary.iter().map(|it| format!("temporary file `{it}` is left")));
     let shared = Utf8Path::new("/dev/shm").read_dir_utf8().into_iter().flatten().flatten();
-    let shared = shared.filter(|it| it.file_name().starts_with("chaos-"));
+    let shared = shared.filter(|it| Some(it.file_name()) == place.root().file_name());
     problems.extend(shared.map(|it| format!("shared memory `{}` is left", it.path())));
     let sockets = fs::read_to_string("/proc/net/unix").unwrap_or_default();
     let sockets = sockets.lines().filter(|line| line.contains(place.root().as_str()));
