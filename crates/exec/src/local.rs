@@ -109,7 +109,12 @@ impl Setup {
         let mut refused = Vec::new();
         for tier in tiers {
             local.confinement.tier = tier;
-            match local.trial().await {
+            let mut tried = local.trial().await;
+            if tier > Tier::Limits && matches!(tried, Err(ExecError::NotRun { .. })) {
+                // A mishap that passes, such as a kill, must not cost the run its sandbox.
+                tried = local.trial().await;
+            }
+            match tried {
                 Ok(()) => {
                     local.containment =
                         Containment { refused, ..Containment::of(tier, network, limits, cores) };
