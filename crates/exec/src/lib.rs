@@ -10,7 +10,7 @@
 //! was asked for, and [`machine`] finds the interpreter and what there is to compute with, which
 //! [`slots`] share out; [`venv`] makes an environment with the packages that scripts import. `room`
 //! waits where a process cannot be started at the moment. [`bash`] is another way to run a script,
-//! without a sandbox; [`hold`] holds other programs than scripts in the same way. All unsafe code is
+//! without a sandbox; [`mod@hold`] holds other programs than scripts in the same way. All unsafe code is
 //! in `sys`.
 //!
 //! Deliberately absent: scores and tracebacks (text for the caller to read), retries, and any
