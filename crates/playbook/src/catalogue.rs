@@ -127,6 +127,11 @@ impl Piece {
         format!("{} [{}]", self.why, self.tag())
     }
 
+    /// Whether it can be said how much each solution counts.
+    pub(crate) fn is_shared_out(&self) -> bool {
+        self.body.lines().any(|line| line.starts_with("SHARES = "))
+    }
+
     /// The piece as a section of a script.
     pub(crate) fn as_section(&self) -> Section {
         let name = match self.kind {

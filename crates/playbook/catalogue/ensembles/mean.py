@@ -1,11 +1,12 @@
 # name: mean
-# title: Plain mean of the solutions
-# why: Average all models of both solutions with equal weights: nothing to overfit, and different mistakes cancel
+# title: Plain mean of all models
+# why: Average all models of all solutions with equal weights: nothing to overfit, and different mistakes cancel
 # rank: 10
 
 
 def weigh(oof, y):
-    return {name: 1.0 / len(oof) for name in oof}
+    names = distinct(oof)
+    return {name: 1.0 / len(names) for name in names}
 
 
 def combine(predictions, weights):

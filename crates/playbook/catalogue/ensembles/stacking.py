@@ -1,7 +1,7 @@
 # name: stacking
 # title: Stacking with a penalised linear model
 # why: A second-level model learns from the out-of-fold predictions how to combine them, mixed half and half with their mean
-# rank: 11
+# rank: 8
 
 from sklearn.linear_model import LogisticRegression, RidgeCV
 
@@ -33,7 +33,7 @@ class Stack:
 
 
 def weigh(oof, y):
-    names = list(oof)
+    names = list(distinct(oof))
     columns = as_columns(oof, names)
     centre, spread = columns.mean(axis=0), columns.std(axis=0) + 1e-9
     columns = (columns - centre) / spread

@@ -1,12 +1,11 @@
-//! A_ensembler: one script with the members of all solutions.
+//! A_ensembler: one script in which every solution is a function: its models, its blend, its decision.
 
 use mle_star_agent::{AgentError, Reply};
 use serde::Deserialize;
 
 use crate::assembly::{plain, validation, without_subsampling};
-use crate::catalogue::{Piece, Shelf};
-use crate::ideas::tag_of;
 use crate::roles::code;
+use crate::roles::ens_planner::Way;
 use crate::script::{Kind, Script, Section, indented};
 use crate::{Playbook, no_answer};
 
@@ -18,81 +17,57 @@ pub(crate) struct Input {
 
 pub(crate) fn answer(playbook: &Playbook, input: &Input) -> Result<Reply, AgentError> {
     let catalogue = &playbook.catalogue;
-    let way: &Piece = tag_of(&input.plan)
-        .and_then(|tag| catalogue.tagged(tag))
-        .filter(|piece| piece.shelf == Shelf::Ensembles)
+    let way = Way::of(&input.plan, catalogue)
         .ok_or_else(|| no_answer("the plan is none of the playbook's"))?;
     let solutions: Vec<Script> = input.solutions.iter().map(|it| Script::parse(it)).collect();
     if !solutions.iter().all(Script::is_ours) {
         return Err(no_answer("the playbook combines only scripts that it wrote"));
     }
-    let solutions = without_repetition(solutions);
     let Some(first) = solutions.first().map(without_subsampling) else {
         return Err(no_answer("there is no solution to combine"));
     };
-    let take = |kind: Kind, slug: &str| match first.first(kind) {
-        Some(section) => Ok(section.clone()),
-        None => plain(catalogue, slug),
-    };
-    let mut sections = vec![take(Kind::Setup, "setup")?];
-    sections.extend(first.first(Kind::Data).cloned());
+    let mut sections: Vec<Section> =
+        first.of(Kind::Setup).chain(first.of(Kind::Data)).cloned().collect();
     let mut names = Vec::new();
-    for (number, solution) in (1..).zip(&solutions) {
-        sections.push(Section::new(
-            Kind::Solution,
-            Some(&number.to_string()),
-            &function(solution, number),
-        ));
+    for (number, body) in (1..).zip(bodies(&solutions)) {
+        let function = format!("def solution_{number}():\n{body}");
+        sections.push(Section::new(Kind::Solution, Some(&number.to_string()), &function));
         names.push(format!("solution_{number}()"));
     }
     let union = plain(catalogue, "union")?;
     sections.push(union.with_line("SOLUTIONS = ", &format!("SOLUTIONS = [{}]", names.join(", "))));
-    sections.push(way.as_section());
-    sections.push(take(Kind::Decision, "decision")?);
+    let shares: Vec<String> = way.shares.iter().map(u32::to_string).collect();
+    let shares = format!("SHARES = [{}]", shares.join(", "));
+    sections.push(way.piece.as_section().with_line("SHARES = ", &shares));
+    sections.push(plain(catalogue, "decision_chosen")?);
     sections.push(validation(playbook)?);
     sections.push(plain(catalogue, "submission")?);
     Ok(code(&Script::new(sections).to_string()))
 }
 
-/// The solutions without the models that an earlier one has in just the same way, and without
-/// those that have nothing left.
-fn without_repetition(solutions: Vec<Script>) -> Vec<Script> {
-    let mut kept: Vec<Script> = Vec::new();
-    for mut solution in solutions {
-        let repeated: Vec<Section> = solution
-            .of(Kind::Model)
-            .filter(|model| {
-                kept.iter().any(|earlier| {
-                    tables(earlier) == tables(&solution)
-                        && earlier.of(Kind::Model).any(|it| it.text.trim() == model.text.trim())
-                })
-            })
-            .cloned()
-            .collect();
-        solution.remove(|section| repeated.contains(section));
-        solution.relist();
-        if solution.of(Kind::Model).next().is_some() {
-            kept.push(solution);
+/// What each solution is within an ensemble; two that are the same are one.
+pub(crate) fn bodies(solutions: &[Script]) -> Vec<String> {
+    let mut bodies: Vec<String> = Vec::new();
+    for body in solutions.iter().map(body) {
+        if !bodies.contains(&body) {
+            bodies.push(body);
         }
     }
-    kept
+    bodies
 }
 
-fn tables(script: &Script) -> String {
-    let kinds = [Kind::Target, Kind::Features, Kind::Table];
-    let sections = script.sections.iter().filter(|it| kinds.contains(&it.kind));
-    sections.map(|it| it.text.as_str()).collect()
-}
-
-/// `def solution_1(): ...`, which gives the solution's `members`.
-fn function(solution: &Script, number: usize) -> String {
-    let mut text = format!("def solution_{number}():\n");
-    for section in &solution.sections {
-        let inside = [Kind::Target, Kind::Features, Kind::Table, Kind::Model, Kind::Members];
-        if inside.contains(&section.kind) {
-            text += &indented(section.quoted());
-            text.push('\n');
-        }
-    }
-    text + "    return members"
+/// All that a solution can do, as the body of a function.
+fn body(solution: &Script) -> String {
+    let inside = [
+        Kind::Target,
+        Kind::Features,
+        Kind::Table,
+        Kind::Model,
+        Kind::Members,
+        Kind::Blend,
+        Kind::Decision,
+    ];
+    let sections = solution.sections.iter().filter(|section| inside.contains(&section.kind));
+    let text: String = sections.map(|section| indented(section.quoted()) + "\n").collect();
+    text + "    return SimpleNamespace(\n        members=members, weigh=weigh, combine=combine, learn_decision=learn_decision, decide=decide\n    )"
 }

@@ -3,6 +3,7 @@ use mle_star_search::models::{ExtractorOutput, LeakageDetectionOutput, Retriever
 use mle_star_search::reply::{parse_structured, try_extract_code};
 use serde_json::{Value, json};
 
+use crate::ideas::tag_of;
 use crate::leaks::leaks;
 use crate::script::{Kind, Script};
 use crate::{Playbook, testing};
@@ -161,11 +162,40 @@ fn ensembles_hold_all_solutions_and_write_a_submission() {
         assert!(ensemble.contains("submission.csv"));
         let input = json!({ "task_description": "", "final_solution": ensemble });
         assert_eq!(code(&ask(&playbook, "test", None, input)), ensemble);
+        assert!(ensemble.contains("SHARES = [1, 1]"), "{plan}");
         // The same solution twice is one solution.
         let input = json!({ "plan": plan, "solutions": [solutions[0], solutions[0]] });
         let single = code(&ask(&playbook, "ensembler", None, input));
         assert!(single.contains("SOLUTIONS = [solution_1()]"));
     }
+}
+
+#[test]
+fn shares_follow_the_scores_until_they_get_no_better() {
+    let playbook = testing::binary(); // accuracy: greater is better
+    let solutions = [merged(&playbook), candidates(&playbook, 3).pop().unwrap()];
+    let mut plans: Vec<String> = Vec::new();
+    let scores = [0.80, 0.79, 0.82, 0.81, 0.83];
+    for _ in scores {
+        let scores = &scores[..plans.len()];
+        let input = json!({ "solutions": solutions, "plans": plans, "scores": scores });
+        plans.push(ask(&playbook, "ens_planner", None, input).text);
+    }
+    let tags: Vec<&str> = plans.iter().map(|plan| tag_of(plan).unwrap()).collect();
+    let solutions = |shares| format!("ensembles/solutions {shares}");
+    assert_eq!(tags[..4], ["1:1", "3:1", "1:3", "1:9"].map(solutions));
+    assert_eq!(tags[4], "ensembles/hill_climbing");
+}
+
+#[test]
+fn an_ensemble_that_failed_is_not_tried_with_other_shares() {
+    let playbook = testing::binary();
+    let solutions = [merged(&playbook), candidates(&playbook, 3).pop().unwrap()];
+    let input = json!({ "solutions": solutions, "plans": [], "scores": [] });
+    let plan = ask(&playbook, "ens_planner", None, input).text;
+    let input = json!({ "solutions": solutions, "plans": [plan], "scores": [null] });
+    let next = ask(&playbook, "ens_planner", None, input).text;
+    assert_eq!(tag_of(&next), Some("ensembles/hill_climbing"));
 }
 
 #[test]
