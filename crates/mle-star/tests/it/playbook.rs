@@ -157,6 +157,47 @@ async fn a_number_is_predicted_from_data_in_an_odd_form() {
 }
 
 #[tokio::test]
+async fn every_way_to_combine_solutions_works_for_every_kind_of_target() {
+    let Some(python) = python().await else { return };
+    let yes_or_no = |worth: f64| u8::from(worth > 130.0).to_string();
+    let class =
+        |worth: f64| ["low", "middle", "high"][(worth / 90.0).clamp(0.0, 2.0) as usize].to_owned();
+    let price = |worth: f64| format!("{:.3}", worth + 100.0);
+    let kinds: [(&str, MetricDirection, fn(f64) -> String); 3] = [
+        ("roc_auc", MetricDirection::Maximize, yes_or_no),
+        ("multiclass_log_loss", MetricDirection::Minimize, class),
+        ("rmsle", MetricDirection::Minimize, price),
+    ];
+    for (metric, direction, target) in kinds {
+        let shop = Shop::new();
+        shop.write("houses/train.csv", &houses(0..60, Some(target)));
+        shop.write("houses/test.csv", &houses(60..80, None));
+        let task = task(&shop, metric, direction);
+        // More rounds than there are ways: those that are too many have no plan.
+        let result = run(&shop, task, "M=1 T=1 K=1 L=2 R=10", python.clone()).await;
+
+        let warnings = warnings(&shop.only_run());
+        assert!(
+            warnings.iter().all(|it| it.contains("A_ens_planner gave no plan")),
+            "{warnings:?}"
+        );
+        let ensembles = result.phase3.unwrap();
+        let scored = ensembles.ensemble_scores.iter().flatten().count();
+        assert_eq!(scored, 10 - warnings.len(), "{metric}");
+        let tried = |way: &str| {
+            let tag = format!("[ensembles/{way}");
+            ensembles.ensemble_plans.iter().any(|plan| plan.contains(&tag))
+        };
+        assert!(
+            ["solutions", "hill_climbing", "stacking", "mean"].into_iter().all(tried),
+            "{metric}"
+        );
+        assert_eq!(tried("rank_mean"), metric == "roc_auc");
+        assert_eq!(tried("median"), metric == "rmsle");
+    }
+}
+
+#[tokio::test]
 async fn no_model_is_fitted_twice_on_the_same_table() {
     let Some(python) = python().await else { return };
     let shop = Shop::new();
