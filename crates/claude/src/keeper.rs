@@ -14,7 +14,7 @@
 //! what a sandbox is for.
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io::{self, PipeReader, Write as _};
 use std::process::{Child, Command, ExitCode};
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, wait,
 };
-use tokio::signal::unix::{SignalKind, signal};
+use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
 
 use crate::tree::kill_descendants;
 
@@ -33,17 +33,13 @@ const AFTER_INPUT: Duration = Duration::from_secs(5);
 const AFTER_SIGNAL: Duration = Duration::from_secs(2);
 /// How long to go on killing.
 const KILLING: Duration = Duration::from_secs(5);
-/// How often the standard input is looked at.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// Runs the program that the first argument names with the other ones, and leaves nobody behind.
 /// Gives the exit code of the program.
 ///
 /// Takes over the process: call it in `main`, before anything else is done.
 pub fn keep(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let code = runtime.and_then(|runtime| runtime.block_on(run(arguments.into_iter())));
-    match code {
+    match run(arguments.into_iter()) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             writeln!(io::stderr(), "{error}").ok();
@@ -52,38 +48,24 @@ pub fn keep(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-async fn run(mut arguments: impl Iterator<Item = OsString>) -> io::Result<u8> {
+// A runtime would do this in half as many lines, but every call waits until the keeper has begun.
+fn run(mut arguments: impl Iterator<Item = OsString>) -> io::Result<u8> {
     let program = arguments.next().ok_or_else(|| io::Error::other("no program to keep"))?;
     set_child_subreaper(Some(getpid()))?;
-    let mut told = signal(SignalKind::terminate())?;
-    let mut children = signal(SignalKind::child())?;
+    let told = woken_by(&[SIGTERM])?;
     // A terminal tells everybody; the program is told by us.
-    let mut interrupts = signal(SignalKind::interrupt())?;
+    let happened = woken_by(&[SIGCHLD, SIGINT])?;
     let child = Command::new(&program).args(arguments).spawn().map_err(|error| {
         io::Error::new(error.kind(), format!("cannot start {}: {error}", program.display()))
     })?;
     let mut kept = Kept { child, ended: None };
-
-    let mut is_told = false;
-    let mut closed: Option<Instant> = None;
-    while kept.ended.is_none() && !is_told {
-        tokio::select! {
-            _ = told.recv() => is_told = true,
-            _ = interrupts.recv() => {}
-            _ = children.recv() => {}
-            () = tokio::time::sleep(LOOK) => {}
-        }
-        kept.reap();
-        if closed.is_none() && input_is_closed() {
-            closed = Some(Instant::now());
-        }
-        is_told |= closed.is_some_and(|since| since.elapsed() > AFTER_INPUT);
-    }
+    kept.until_it_must_end(&told, &happened)?;
     if kept.ended.is_none() {
         kept.signal(Signal::TERM);
-        let begun = Instant::now();
-        while kept.ended.is_none() && begun.elapsed() < AFTER_SIGNAL {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+        let until = Instant::now() + AFTER_SIGNAL;
+        while kept.ended.is_none() && Instant::now() < until {
+            await_any(&mut [awaited(&happened)], Some(until))?;
+            forget(&happened)?;
             kept.reap();
         }
     }
@@ -109,6 +91,33 @@ struct Kept {
 }
 
 impl Kept {
+    /// Lets the program work until it ends, somebody tells us to end it, or nobody is left to talk
+    /// to it.
+    fn until_it_must_end(&mut self, told: &PipeReader, happened: &PipeReader) -> io::Result<()> {
+        let stdin = io::stdin();
+        let mut patience: Option<Instant> = None;
+        while self.ended.is_none() && patience.is_none_or(|until| Instant::now() < until) {
+            let mut descriptors = vec![awaited(told), awaited(happened)];
+            if patience.is_none() {
+                // Nothing is read: what is in it is for the program. Its end is told unasked.
+                descriptors.push(PollFd::new(&stdin, PollFlags::empty()));
+            }
+            await_any(&mut descriptors, patience)?;
+            let is_so =
+                |number: usize| descriptors.get(number).is_some_and(|it| !it.revents().is_empty());
+            let (is_told, is_closed) = (is_so(0), is_so(2));
+            forget(happened)?;
+            self.reap();
+            if is_told {
+                return Ok(());
+            }
+            if is_closed {
+                patience = Some(Instant::now() + AFTER_INPUT);
+            }
+        }
+        Ok(())
+    }
+
     /// Collects every child that has ended: the program, and whoever was adopted.
     fn reap(&mut self) -> Left {
         loop {
@@ -138,15 +147,34 @@ fn code(status: WaitStatus) -> u8 {
     u8::try_from(code).unwrap_or(1)
 }
 
-/// Whether nobody can write to our standard input any more. Nothing is read: what is in it is for
-/// the program.
-fn input_is_closed() -> bool {
-    let stdin = io::stdin();
-    let mut descriptors = [PollFd::new(&stdin, PollFlags::empty())];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    let [descriptor] = match poll(&mut descriptors, Some(&now)) {
-        Ok(_) => descriptors,
-        Err(_) => return false,
-    };
-    descriptor.revents().intersects(PollFlags::HUP | PollFlags::ERR)
+/// Something that can be read as soon as one of these signals came.
+fn woken_by(signals: &[i32]) -> io::Result<PipeReader> {
+    let (reader, writer) = io::pipe()?;
+    rustix::io::ioctl_fionbio(&reader, true)?;
+    for &signal in signals {
+        signal_hook::low_level::pipe::register(signal, writer.try_clone()?)?;
+    }
+    Ok(reader)
+}
+
+/// Makes room for signals to come.
+fn forget(signals: &PipeReader) -> io::Result<()> {
+    match rustix::io::read(signals, &mut [0_u8; 64]) {
+        Ok(_) | Err(Errno::AGAIN | Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn awaited(signals: &PipeReader) -> PollFd<'_> {
+    PollFd::new(signals, PollFlags::IN)
+}
+
+/// Waits until something happens to one of them, at most until then.
+fn await_any(descriptors: &mut [PollFd<'_>], until: Option<Instant>) -> io::Result<()> {
+    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+    let left = left.map(Timespec::try_from).transpose().map_err(io::Error::other)?;
+    match poll(descriptors, left.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }

@@ -32,7 +32,7 @@ use self::relay::Relay;
 use crate::limits::{FREE_DISK_BYTES, Limits, Resource};
 use crate::sandbox::cell::{Cell, Inmate};
 use crate::sandbox::{Confinement, Gap, Network, Tier, gaps};
-use crate::shim::disk::free_bytes;
+use crate::shim::disk::{Files, free_bytes};
 use crate::shim::tree::{Process, descendants, exact_memory, look_at, signal_all};
 use crate::{Ended, sys};
 
@@ -158,7 +158,8 @@ fn carry_out(mut arguments: impl Iterator<Item = OsString>) -> io::Result<u8> {
         }
         (_, Network::Port(_) | Network::Deny | Network::Allow) => None,
     };
-    let mut held = Held { how: &how, inmate, signals, relay, ended: None, next_look: None };
+    let files = Files::below(how.writable.iter().cloned());
+    let mut held = Held { how: &how, inmate, signals, relay, ended: None, next_look: None, files };
     held.until_it_must_end()?;
     held.end()?;
     match held.ended {
@@ -184,6 +185,8 @@ struct Held<'a> {
     relay: Option<Relay>,
     ended: Option<ExitStatus>,
     next_look: Option<Instant>,
+    /// All that it may write.
+    files: Files,
 }
 
 impl Held<'_> {
@@ -302,35 +305,51 @@ impl Held<'_> {
         self.next_look = Some(now + LOOK);
         let all = descendants(getpid());
         let processes: Vec<Process> = all.iter().copied().filter_map(look_at).collect();
-        let Some(why) = exceeded(&processes, &self.how.limits, &self.how.temporary) else { return };
+        let limits = &self.how.limits;
+        let written = || match now >= self.files.next_look() {
+            true => over(Resource::Workspace, self.files.look(&all), limits.workspace_bytes),
+            false => None,
+        };
+        let exceeded = exceeded(&processes, limits).or_else(written);
+        let Some((what, why)) = exceeded.or_else(|| lack_of_disk(&self.how.temporary)) else {
+            return;
+        };
         let kept = [Some(self.inmate.top), self.program()];
-        let started: Vec<Pid> = all.into_iter().filter(|pid| !kept.contains(&Some(*pid))).collect();
+        let (kept, started): (Vec<Pid>, Vec<Pid>) =
+            all.into_iter().partition(|pid| kept.contains(&Some(*pid)));
+        let killed = match (started.is_empty(), what) {
+            (false, _) => started,
+            (true, Resource::Memory | Resource::Processes) => kept,
+            // By itself it writes next to nothing, and what others have written stays.
+            (true, Resource::Workspace | Resource::Disk | Resource::File | Resource::Output) => {
+                return;
+            }
+        };
         writeln!(io::stderr(), "what it had started was killed: all of it {why}").ok();
-        match started.as_slice() {
-            [] => signal_all(&kept.into_iter().flatten().collect::<Vec<_>>(), Signal::KILL),
-            started => signal_all(started, Signal::KILL),
-        }
+        signal_all(&killed, Signal::KILL);
     }
 }
 
-/// Which limit these processes have gone beyond, in words.
-fn exceeded(processes: &[Process], limits: &Limits, place: &Utf8Path) -> Option<String> {
+/// Which limit these processes have gone beyond, also in words.
+fn exceeded(processes: &[Process], limits: &Limits) -> Option<(Resource, String)> {
     let threads: u64 = processes.iter().map(|process| process.threads).sum();
-    if threads > limits.processes {
-        return Some(Resource::Processes.exceeded(threads, limits.processes));
-    }
     let mut memory: u64 = processes.iter().map(|process| process.resident_bytes).sum();
     if memory > limits.memory_bytes
         && let Some(exact) = exact_memory(processes)
     {
         memory = exact.private + exact.shared;
     }
-    if memory > limits.memory_bytes {
-        return Some(Resource::Memory.exceeded(memory, limits.memory_bytes));
-    }
-    let free = free_bytes(place).filter(|&free| free < FREE_DISK_BYTES);
-    // A program that wrote nothing would be killed for others' files; its shells can be spared.
-    free.filter(|_| processes.len() > 2).map(|free| Resource::Disk.exceeded(free, FREE_DISK_BYTES))
+    over(Resource::Processes, threads, limits.processes)
+        .or_else(|| over(Resource::Memory, memory, limits.memory_bytes))
+}
+
+fn lack_of_disk(place: &Utf8Path) -> Option<(Resource, String)> {
+    let free = free_bytes(place).filter(|&free| free < FREE_DISK_BYTES)?;
+    Some((Resource::Disk, Resource::Disk.exceeded(free, FREE_DISK_BYTES)))
+}
+
+fn over(resource: Resource, used: u64, limit: u64) -> Option<(Resource, String)> {
+    (used > limit).then(|| (resource, resource.exceeded(used, limit)))
 }
 
 /// Whether we have children.

@@ -99,6 +99,19 @@ pub(crate) struct Briefing<'a> {
     pub(crate) packages: &'a [Package],
 }
 
+/// Agents of which all was looked at that can be seen without a place to run programs in.
+#[derive(Debug)]
+pub(crate) enum Checked {
+    /// Behind this program, which reaches a model in this way.
+    Claude { cli: Cli, reach: Reach },
+    /// Behind this program, in the place of the model.
+    ClaudeOver { cli: Cli, others: Box<Self> },
+    /// The playbook, which does not know the packages yet.
+    Playbook(Box<Playbook>),
+    /// Replies that are there already.
+    Scripted(Scripted),
+}
+
 /// Agents at work.
 #[derive(Debug)]
 pub(crate) struct Opened {
@@ -113,57 +126,53 @@ impl Opened {
     }
 }
 
-impl Agents {
-    /// Finds what would be wrong with them as far as that can be told without a place to run
-    /// programs in.
-    pub(crate) async fn check(&self, briefing: &Briefing<'_>) -> Result<(), RunError> {
-        match self {
-            Self::Claude => {
-                let credentials = Credentials::find().ok_or(AgentsError::NoKey)?;
-                drop(Reach::with(credentials).await.map_err(AgentsError::from)?);
-                program(briefing).await.map(drop)
-            }
-            Self::ClaudeOver(agents) => {
-                Box::pin(agents.check(briefing)).await?;
-                program(briefing).await.map(drop)
-            }
-            Self::Playbook => {
-                playbook(briefing).map(drop).map_err(|error| AgentsError::from(error).into())
-            }
-            Self::Scripted(file) => {
-                let read = Scripted::from_file(file).map(drop);
-                read.map_err(|error| AgentsError::from(error).into())
-            }
-            Self::Replay(run) => replay(run).map(drop).map_err(RunError::from),
-        }
-    }
-
-    /// Opens them. Programs of theirs are held as scripts are by `executor`.
+impl Checked {
+    /// Sets them to work. Programs of theirs are held as scripts are by `executor`.
     pub(crate) async fn open(
-        &self,
+        self,
         briefing: &Briefing<'_>,
         executor: &Local,
     ) -> Result<Opened, RunError> {
         match self {
+            Self::Claude { cli, reach } => claude(briefing, executor, cli, reach).await,
+            Self::ClaudeOver { cli, others } => {
+                let others = Box::pin(others.open(briefing, executor)).await?;
+                let over = Over::start(others.agent).await.map_err(ClaudeError::from);
+                let reach = Reach::Over(over.map_err(AgentsError::from)?);
+                claude(briefing, executor, cli, reach).await
+            }
+            Self::Playbook(playbook) => {
+                let packages: Vec<String> =
+                    briefing.packages.iter().map(|it| it.name.clone()).collect();
+                Ok(Opened::without_program(playbook.with_packages(&packages)))
+            }
+            Self::Scripted(scripted) => Ok(Opened::without_program(scripted)),
+        }
+    }
+}
+
+impl Agents {
+    /// Finds what would be wrong with them as far as that can be told without a place to run
+    /// programs in.
+    pub(crate) async fn check(&self, briefing: &Briefing<'_>) -> Result<Checked, RunError> {
+        match self {
             Self::Claude => {
                 let credentials = Credentials::find().ok_or(AgentsError::NoKey)?;
                 let reach = Reach::with(credentials).await.map_err(AgentsError::from)?;
-                claude(briefing, executor, reach).await
+                Ok(Checked::Claude { cli: program(briefing).await?, reach })
             }
             Self::ClaudeOver(agents) => {
-                let others = Box::pin(agents.open(briefing, executor)).await?;
-                let over = Over::start(others.agent).await.map_err(ClaudeError::from);
-                let reach = Reach::Over(over.map_err(AgentsError::from)?);
-                claude(briefing, executor, reach).await
+                let others = Box::new(Box::pin(agents.check(briefing)).await?);
+                Ok(Checked::ClaudeOver { cli: program(briefing).await?, others })
             }
             Self::Playbook => {
-                Ok(Opened::without_program(playbook(briefing).map_err(AgentsError::from)?))
+                let playbook = playbook(briefing).map_err(AgentsError::from)?;
+                Ok(Checked::Playbook(Box::new(playbook)))
             }
             Self::Scripted(file) => {
-                let scripted = Scripted::from_file(file).map_err(AgentsError::from)?;
-                Ok(Opened::without_program(scripted))
+                Ok(Checked::Scripted(Scripted::from_file(file).map_err(AgentsError::from)?))
             }
-            Self::Replay(run) => Ok(Opened::without_program(replay(run)?)),
+            Self::Replay(run) => Ok(Checked::Scripted(replay(run)?)),
         }
     }
 
@@ -220,10 +229,10 @@ async fn program(briefing: &Briefing<'_>) -> Result<Cli, RunError> {
 async fn claude(
     briefing: &Briefing<'_>,
     executor: &Local,
+    cli: Cli,
     reach: Reach,
 ) -> Result<Opened, RunError> {
     let Briefing { task, config, supervisor, permission, .. } = *briefing;
-    let cli = program(briefing).await?;
     let enclosure = Enclosure::new(executor::holder(supervisor)?, executor, &cli, &task.data_dir);
     let permission = permission.cloned();
     let claude = Claude::new(cli, config, task.data_dir.clone(), reach, enclosure, permission);
@@ -234,13 +243,12 @@ async fn claude(
 }
 
 fn playbook(briefing: &Briefing<'_>) -> Result<Playbook, ShapeError> {
-    let packages: Vec<String> = briefing.packages.iter().map(|it| it.name.clone()).collect();
     let options = Options {
         subsample_limit: briefing.config.subsample_limit as u64,
         seed: briefing.config.seed,
         models_retrieved: briefing.config.num_retrieved_models,
     };
-    Playbook::new(briefing.task, briefing.data, &packages, options)
+    Playbook::new(briefing.task, briefing.data, &[], options)
 }
 
 /// An agent that gives the replies of another run.

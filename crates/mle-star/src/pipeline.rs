@@ -20,7 +20,7 @@ use mle_star_search::{Error, OnChange, PipelineError, Ports, Run};
 use mle_star_view::shell_word;
 use serde::Serialize;
 
-use crate::agents::{Agents, AgentsError, Briefing, Opened};
+use crate::agents::{self, Agents, AgentsError, Briefing, Opened};
 use crate::clock::SystemClock;
 use crate::executor::{self, Purpose};
 use crate::log::Follower;
@@ -279,7 +279,7 @@ impl Pipeline {
             packages: &[],
         };
         // What is wrong is said before minutes are spent on packages.
-        agents.check(&briefing).await?;
+        let checked = agents.check(&briefing).await?;
         let machine = python::machine(python, &task.packages, &progress, if_absent).await?;
         let purpose = Purpose {
             task: &task,
@@ -291,7 +291,7 @@ impl Pipeline {
         };
         let executor = executor::local(&purpose, supervised_by).await?;
         let briefing = Briefing { packages: &machine.packages, ..briefing };
-        let (agent, executor) = with_agents(executor, &agents, &briefing).await?;
+        let (agent, executor) = with_agents(executor, checked, &briefing).await?;
         let containment = executor.containment().cloned();
 
         let header = Header {
@@ -359,6 +359,15 @@ impl Resume {
             Some(agents) => agents.absolute(),
             None => header.agents.parse()?,
         };
+        let briefing = Briefing {
+            supervisor: self.supervisor.as_deref(),
+            task: &header.task,
+            config: &header.config,
+            data: &header.data,
+            permission: self.permission.as_ref(),
+            packages: &[],
+        };
+        let checked = agents.check(&briefing).await?;
         if !python::is_usable(Utf8Path::new(&header.machine.python)) {
             // The run directory came from another machine, or the cache was emptied.
             let packages = &header.task.packages;
@@ -375,15 +384,8 @@ impl Resume {
             folder: &root,
         };
         let executor = executor::local(&purpose, self.supervisor.as_deref()).await?;
-        let briefing = Briefing {
-            supervisor: self.supervisor.as_deref(),
-            task: &header.task,
-            config: &header.config,
-            data: &header.data,
-            permission: self.permission.as_ref(),
-            packages: &header.machine.packages,
-        };
-        let (agent, executor) = with_agents(executor, &agents, &briefing).await?;
+        let briefing = Briefing { packages: &header.machine.packages, ..briefing };
+        let (agent, executor) = with_agents(executor, checked, &briefing).await?;
         header.containment = executor.containment().cloned();
         let ports = ports(agent, sharing(executor, &agents, &dir));
         let run = Run::resume(dir, header, ports, self.on_change)
@@ -441,7 +443,7 @@ fn deliver(dir: &RunDir, result: &FinalResult) -> Result<(), RunError> {
 /// Opens the agents. What of them the sandbox does not hold is known to the executor from then on.
 async fn with_agents(
     executor: Local,
-    agents: &Agents,
+    agents: agents::Checked,
     briefing: &Briefing<'_>,
 ) -> Result<(Box<dyn mle_star_agent::Agent>, Local), RunError> {
     let Opened { agent, gaps } = agents.open(briefing, &executor).await?;

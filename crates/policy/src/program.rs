@@ -4,6 +4,7 @@
 //! targets are known (`files`, `archives`), those that run something else (`wrappers`, `shells`,
 //! `pythons`, `texts`), and all others, which must be given nothing from outside.
 
+mod abbreviations;
 mod archives;
 mod files;
 mod git;
@@ -185,6 +186,7 @@ impl<'tree> Walk<'_, 'tree> {
         state: &mut State<'tree>,
     ) -> Judged<Flow<'tree>> {
         self.check_list(base, words)?;
+        abbreviations::check(base, words)?;
         if !["echo", "printf"].contains(&base) {
             self.check_secrets(words, state)?;
         }

@@ -358,6 +358,12 @@ impl<'a> Reading<'a> {
                 let first = parts.next().unwrap_or_else(|| Text::literal("."));
                 parts.fold(first, |path, part| below(&path, &part))
             }
+            "joinpath" => {
+                let object = function.child_by_field_name("object");
+                let first = object.map_or_else(Text::any, |it| self.value(it, depth + 1));
+                let parts = arguments.positional.iter().map(|it| self.value(*it, depth + 1));
+                parts.fold(first, |path, part| below(&path, &part))
+            }
             "expanduser" => match arguments.at(0).map(|it| self.value(it, depth + 1)) {
                 Some(text) if text.prefix().starts_with('~') => {
                     joined(&home(), "", &text.without_prefix(1))

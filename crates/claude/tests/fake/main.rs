@@ -1,6 +1,7 @@
 //! A program that says what it is told to say, to see what the client makes of it.
 //!
-//! The variable `FAKE` holds a list of steps as JSON; see [`step`].
+//! The variable `FAKE` holds a list of steps as JSON; see [`step`]. A benchmark elsewhere has this
+//! program inside.
 
 use std::io::{self, BufRead as _, Write as _};
 use std::process::{Command, ExitCode, Stdio};
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     let mut arguments = std::env::args();
     let own = arguments.next().unwrap_or_default();
     if arguments.any(|argument| argument == "--version") {

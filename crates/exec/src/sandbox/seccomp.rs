@@ -210,8 +210,7 @@ fn families(network: Network, own_namespaces: bool) -> &'static [i32] {
 
 /// Fits the sockets of the internet whose connections Landlock does not guard.
 fn all_but_tcp() -> io::Result<Vec<SeccompRule>> {
-    const KIND: u64 = 0xf; // the other bits are flags
-    let kinds = (0..=0xf).filter(|&kind| kind != libc::SOCK_STREAM);
+    const KIND: [i32; 4] = [1, 2, 4, 8]; // the other bits are flags
     let condition = |argument: u8, operator: SeccompCmpOp, value: i32| {
         let value = u64::from(value.cast_unsigned());
         SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
@@ -220,8 +219,11 @@ fn all_but_tcp() -> io::Result<Vec<SeccompRule>> {
     let mut rules = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
         let of_family = || condition(0, SeccompCmpOp::Eq, family);
-        for kind in kinds.clone() {
-            let of_kind = condition(1, SeccompCmpOp::MaskedEq(KIND), kind)?;
+        for bit in KIND {
+            // What is no stream differs from it in one bit at least.
+            let other = !libc::SOCK_STREAM & bit;
+            let in_this_bit = SeccompCmpOp::MaskedEq(u64::from(bit.cast_unsigned()));
+            let of_kind = condition(1, in_this_bit, other)?;
             rules.push(SeccompRule::new(vec![of_family()?, of_kind]).map_err(io::Error::other)?);
         }
         // Streams of another protocol than the usual one.

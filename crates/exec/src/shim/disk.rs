@@ -7,15 +7,68 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
 /// In which the system counts what a file takes.
 const BLOCK: u64 = 512;
+
+/// How often to look at all files, and how seldom at most if there are many.
+const SELDOM: Duration = Duration::from_secs(1);
+const MORE_SELDOM: Duration = Duration::from_secs(10);
+/// How long to look at files before looking at anything else again.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// Looks at all files below some folders again and again, a little at a time.
+#[derive(Debug)]
+pub(crate) struct Files {
+    folders: Vec<Utf8PathBuf>,
+    /// A look that is not at its end, and when it began.
+    scan: Option<(Instant, Scan)>,
+    next: Instant,
+}
+
+impl Files {
+    /// The files below `folders`, which are not looked at at once.
+    pub(crate) fn below(folders: impl IntoIterator<Item = Utf8PathBuf>) -> Self {
+        let folders = folders.into_iter().collect();
+        Self { folders, scan: None, next: Instant::now() + SELDOM }
+    }
+
+    /// When it is time to look at them.
+    pub(crate) fn next_look(&self) -> Instant {
+        self.next
+    }
+
+    /// What they take as far as was seen by now, those included that `processes` have open and that
+    /// have no name.
+    pub(crate) fn look(&mut self, processes: &[Pid]) -> u64 {
+        let now = Instant::now();
+        let (begun, mut scan) = self.scan.take().unwrap_or_else(|| (now, Scan::of(&self.folders)));
+        scan.go_on(now + SLICE);
+        let used = scan.bytes() + size_of_nameless(processes).disk;
+        let pause = match scan.is_done() {
+            true => (begun.elapsed() * 10).clamp(SELDOM, MORE_SELDOM),
+            false => SLICE,
+        };
+        if !scan.is_done() {
+            self.scan = Some((begun, scan));
+        }
+        self.next = Instant::now() + pause;
+        used
+    }
+
+    /// What they take in the end, as far as can be seen within so long.
+    pub(crate) fn last_look(&self, within: Duration) -> u64 {
+        let mut scan = Scan::of(&self.folders);
+        scan.go_on(Instant::now() + within);
+        scan.bytes()
+    }
+}
 
 /// What files take, by where they are kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -26,12 +79,12 @@ pub(super) struct Kept {
     pub(super) memory: u64,
 }
 
-/// A look at all files below a folder. It can be interrupted, because there may be a great many.
+/// A look at all files below some folders. It can be interrupted, because there may be a great many.
 ///
 /// Links are not followed, nothing here recurses, and folders may be nested deeper than any path
 /// can be long.
 #[derive(Debug)]
-pub(super) struct Scan {
+struct Scan {
     /// Folders still to come, each as the way to it from another one, which is open.
     folders: Vec<(Rc<OwnedFd>, PathBuf)>,
     current: Option<Listing>,
@@ -50,20 +103,18 @@ struct Listing {
 }
 
 impl Scan {
-    pub(super) fn of(folder: &Utf8Path) -> Self {
+    fn of(folders: &[Utf8PathBuf]) -> Self {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let top = rustix::fs::open(folder.as_str(), flags, Mode::empty()).ok();
-        let folders = top.map(|top| (Rc::new(top), PathBuf::from(".")));
-        Self {
-            folders: folders.into_iter().collect(),
-            current: None,
-            seen: BTreeSet::new(),
-            sum: 0,
-        }
+        let open = |folder: &Utf8PathBuf| {
+            let top = rustix::fs::open(folder.as_str(), flags, Mode::empty()).ok()?;
+            Some((Rc::new(top), PathBuf::from(".")))
+        };
+        let folders = folders.iter().filter_map(open).collect();
+        Self { folders, current: None, seen: BTreeSet::new(), sum: 0 }
     }
 
     /// Goes on until all was seen or `deadline` comes.
-    pub(super) fn go_on(&mut self, deadline: Instant) {
+    fn go_on(&mut self, deadline: Instant) {
         while !self.is_done() && Instant::now() < deadline {
             let Some(listing) = &mut self.current else {
                 self.current = self.folders.pop().and_then(|(from, way)| Listing::of(from, way));
@@ -76,12 +127,12 @@ impl Scan {
         }
     }
 
-    pub(super) fn is_done(&self) -> bool {
+    fn is_done(&self) -> bool {
         self.current.is_none() && self.folders.is_empty()
     }
 
     /// What the files take that were seen so far.
-    pub(super) fn bytes(&self) -> u64 {
+    fn bytes(&self) -> u64 {
         self.sum
     }
 

@@ -10,7 +10,7 @@ use camino::Utf8Path;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, wait};
 
-use super::disk::{Scan, free_bytes, is_same_device, size_of_nameless, used_bytes};
+use super::disk::{Files, free_bytes, is_same_device, size_of_nameless, used_bytes};
 use super::spec::{Records, Spec};
 use super::start::Running;
 use super::tree::{self, Process, descendants, look_at, signal_all};
@@ -31,11 +31,8 @@ const SELDOM: Duration = Duration::from_millis(100);
 const OFTEN: Duration = Duration::from_millis(20);
 /// How fast a script can fill memory, about, per second.
 const FILLING: u64 = 4 << 30;
-/// How often to look at all files, and how seldom at most if there are many.
-const DISK: Duration = Duration::from_secs(1);
-const LARGE_DISK: Duration = Duration::from_secs(10);
-/// How long to look at files before looking at anything else again.
-const SLICE: Duration = Duration::from_millis(20);
+/// How seldom to look at most at files in memory that have no name.
+const NAMELESS: Duration = Duration::from_secs(1);
 /// How long to look at the files that a script left.
 const LAST_LOOK: Duration = Duration::from_secs(2);
 /// How much is read at once; a pipe holds as much.
@@ -55,11 +52,9 @@ pub(super) struct Watch<'a> {
     nameless_memory: u64,
     /// What was shared on the whole machine in the beginning.
     shared_before: u64,
-    /// A look at the files that is not at its end, and when it began.
-    scan: Option<(Instant, Scan)>,
+    files: Files,
     next_look: Instant,
     next_nameless: Instant,
-    next_disk: Instant,
     chunk: Vec<u8>,
 }
 
@@ -120,10 +115,9 @@ impl<'a> Watch<'a> {
             usage: Usage::default(),
             nameless_memory: 0,
             shared_before: tree::shared_on_machine(),
-            scan: None,
+            files: Files::below([spec.workspace.clone()]),
             next_look: begun,
             next_nameless: begun,
-            next_disk: begun + DISK,
             chunk: vec![0; CHUNK_BYTES],
         })
     }
@@ -148,9 +142,8 @@ impl<'a> Watch<'a> {
         // What came and went between two looks.
         self.usage.memory_bytes = self.usage.memory_bytes.max(sys::largest_child_bytes());
         self.drain();
-        let mut scan = Scan::of(&self.spec.workspace);
-        scan.go_on(Instant::now() + LAST_LOOK);
-        self.usage.workspace_bytes = self.usage.workspace_bytes.max(scan.bytes());
+        let left = self.files.last_look(LAST_LOOK);
+        self.usage.workspace_bytes = self.usage.workspace_bytes.max(left);
 
         let ended = match (end, status) {
             (End::Cancelled, _) => None,
@@ -202,7 +195,7 @@ impl<'a> Watch<'a> {
             if let Some(end) = self.exceeded(now) {
                 return Ok(end);
             }
-            let until = deadline.min(self.next_look).min(self.next_disk);
+            let until = deadline.min(self.next_look).min(self.files.next_look());
             self.listen(until.saturating_duration_since(now))?;
         }
     }
@@ -268,8 +261,9 @@ impl<'a> Watch<'a> {
                 return Some(End::Exceeded { resource: Resource::Disk, used, limit });
             }
         }
-        if now >= self.next_disk {
-            let used = self.look_at_disk(now);
+        if now >= self.files.next_look() {
+            let used = self.files.look(&self.processes());
+            self.usage.workspace_bytes = self.usage.workspace_bytes.max(used);
             return over(Resource::Workspace, used, limits.workspace_bytes);
         }
         None
@@ -301,32 +295,13 @@ impl<'a> Watch<'a> {
         (threads, memory)
     }
 
-    /// What the script takes of the disk, as far as was seen by now.
-    fn look_at_disk(&mut self, now: Instant) -> u64 {
-        let (begun, mut scan) =
-            self.scan.take().unwrap_or_else(|| (now, Scan::of(&self.spec.workspace)));
-        scan.go_on(now + SLICE);
-        let nameless = size_of_nameless(&self.processes());
-        let used = scan.bytes() + nameless.disk;
-        self.usage.workspace_bytes = self.usage.workspace_bytes.max(used);
-        let pause = match scan.is_done() {
-            true => (begun.elapsed() * 10).clamp(DISK, LARGE_DISK),
-            false => SLICE,
-        };
-        if !scan.is_done() {
-            self.scan = Some((begun, scan));
-        }
-        self.next_disk = Instant::now() + pause;
-        used
-    }
-
     /// What files take that are in memory and have no name. Many open files take long to look at.
     fn nameless_memory(&mut self, processes: &[Process]) -> u64 {
         let now = Instant::now();
         if now >= self.next_nameless {
             let processes: Vec<Pid> = processes.iter().map(|process| process.pid).collect();
             self.nameless_memory = size_of_nameless(&processes).memory;
-            self.next_nameless = now + (now.elapsed() * 10).min(DISK);
+            self.next_nameless = now + (now.elapsed() * 10).min(NAMELESS);
         }
         self.nameless_memory
     }

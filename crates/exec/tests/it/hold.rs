@@ -222,6 +222,49 @@ async fn what_takes_too_much_is_killed_and_the_program_goes_on() {
     assert_eq!(shell.ask("echo still here"), "still here");
 }
 
+/// One file after the other, none of them large, by something that the shell waits for.
+#[tokio::test]
+async fn files_are_limited_together_and_the_program_goes_on() {
+    for tier in TIERS {
+        let mut setup: Setup = setup(Wish::Exactly(tier)).await;
+        setup.limits.workspace_bytes = 20_000_000;
+        let place = Place::new(&setup.try_out().await.unwrap());
+        let mut shell = place.shell();
+        let writer = "n=0; while [ $n -lt 2000 ]; do n=$((n+1)); \
+                      head -c 1000000 /dev/zero > $DIR/$n; sleep 0.02; done";
+        for folder in ["work", "tmp"] {
+            let writer = writer.replace("$DIR", place.path(folder).as_str());
+            let said = shell.ask(&format!("sh -c '{writer}'; echo \"ended with $?\""));
+            assert_eq!(said, "ended with 137", "{tier}");
+            // What is left can be seen, by the program itself, and taken away.
+            let left = format!("set -- {0}/*; echo $#; rm {0}/*", place.path(folder));
+            let count: usize = shell.ask(&left).parse().unwrap();
+            assert!((10..1000).contains(&count), "{tier}: {count}");
+        }
+        assert_eq!(shell.ask("echo still here"), "still here");
+    }
+}
+
+/// Landlock guards the connections of TCP and no others.
+#[tokio::test]
+async fn of_the_sockets_of_the_internet_only_streams_can_be_opened() {
+    let mut place = Place::new(&local(Tier::Fallback).await);
+    place.hold = place.hold.clone().reaching(Network::Port(1));
+    let script = "import errno, socket\n\
+         for family in (socket.AF_INET, socket.AF_INET6):\n    \
+             for kind in range(16):\n        \
+                 for protocol in (0, 6, 17, 132):\n            \
+                     try: socket.socket(family, kind | socket.SOCK_CLOEXEC, protocol)\n            \
+                     except PermissionError: continue\n            \
+                     except OSError as e: said = errno.errorcode[e.errno]\n            \
+                     else: said = 'opened'\n            \
+                     print(kind, protocol, said, end='; ')\n\
+         print()";
+    fs::write(place.path("work/sockets.py"), script).unwrap();
+    let said = place.shell().ask(&format!("{} sockets.py", python().await));
+    assert_eq!(said, "1 0 opened; 1 6 opened; 1 0 opened; 1 6 opened;");
+}
+
 #[test]
 fn what_cannot_be_started_is_said() {
     let output = Command::new(env!("CARGO_BIN_EXE_mle-star-shim"))

@@ -17,6 +17,9 @@ impl<'tree> Walk<'_, 'tree> {
             "tar" | "bsdtar" => self.tar(words, state),
             "unzip" => {
                 let options = Options::read(words, "dxP", &[]);
+                if options.has(&["-:"]) {
+                    return Err(Denial::new("-: lets an archive write outside"));
+                }
                 if options.has(&["-l", "-t", "-p", "-v", "-Z"]) {
                     return Ok(());
                 }

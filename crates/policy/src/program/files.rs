@@ -47,9 +47,10 @@ impl<'tree> Walk<'_, 'tree> {
                 if options.has(&["--filter"]) {
                     return Err(Denial::new("--filter is not allowed"));
                 }
-                match options.positional.get(1) {
-                    Some(prefix) => self.write(prefix, state, Last::Followed)?,
-                    None => self.write_here(state)?,
+                // What is taken for a file here may be the value of an option before it.
+                match options.positional.get(1..) {
+                    Some(prefixes @ [_, ..]) => self.touch_all(prefixes, state)?,
+                    Some([]) | None => self.write_here(state)?,
                 }
             }
             "mktemp" => self.mktemp(words, state)?,
@@ -63,9 +64,8 @@ impl<'tree> Walk<'_, 'tree> {
                 }
             }
             "uniq" => {
-                if let Some(output) = read("fsw", &[]).positional.get(1) {
-                    self.write(output, state, Last::Followed)?;
-                }
+                let options = read("fsw", &["--skip-fields", "--skip-chars", "--check-chars"]);
+                self.touch_all(options.positional.get(1..).unwrap_or_default(), state)?;
             }
             "tree" => self.write_after("-o", words, state)?,
             "dd" => {
