@@ -12,9 +12,6 @@ use crate::place::{Ended, Life, Place};
 use crate::processes::{self, Part};
 use crate::random::Random;
 
-/// How long anything in a trial may take before it counts as hanging.
-pub const PATIENCE: Duration = Duration::from_secs(180);
-
 /// Something that happens to the processes or the files of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -201,7 +198,7 @@ impl Fault {
         if let Some(part) = self.part() {
             // There may be none at the moment; one will come, unless the run ends.
             let is_there = || !processes::playing(part, place.root()).is_empty();
-            if !life.wait_until(PATIENCE, is_there)? {
+            if !life.wait_until(place.patience(), is_there)? {
                 return Ok(Aftermath::TooLate(life));
             }
             let there = processes::playing(part, place.root());
@@ -225,9 +222,9 @@ impl Fault {
                 processes::send(target, Signal::CONT);
                 return Ok(Aftermath::Alive(life));
             }
-            Self::Terminate => return signalled(life, Signal::TERM, 143, 1),
-            Self::Interrupt => return signalled(life, Signal::INT, 130, 1),
-            Self::InterruptTwice => return signalled(life, Signal::INT, 130, 2),
+            Self::Terminate => return signalled(place, life, Signal::TERM, 143, 1),
+            Self::Interrupt => return signalled(place, life, Signal::INT, 130, 1),
+            Self::InterruptTwice => return signalled(place, life, Signal::INT, 130, 2),
             Self::TwoResumes => {
                 life.kill()?;
                 return two_resumes(place);
@@ -249,7 +246,7 @@ impl Fault {
             }
             Self::JournalCut => {
                 place.limit_files(target, place.journal_bytes() + random.below(64))?;
-                return journal_cut(life);
+                return journal_cut(place, life);
             }
             Self::JournalUnsynced => {
                 life.kill()?;
@@ -277,12 +274,18 @@ impl Fault {
 }
 
 /// Asked to end, it ends with `code`, unless it was done anyway.
-fn signalled(life: Life, signal: Signal, code: i32, times: u32) -> anyhow::Result<Aftermath> {
+fn signalled(
+    place: &Place,
+    life: Life,
+    signal: Signal,
+    code: i32,
+    times: u32,
+) -> anyhow::Result<Aftermath> {
     for _ in 0..times {
         processes::send(life.pid(), signal);
         std::thread::sleep(Duration::from_millis(30));
     }
-    let Ended { code: found, said } = life.finish(PATIENCE)?;
+    let Ended { code: found, said } = life.finish(place.patience())?;
     // Before it listens, a signal ends it as it ends any process; at its end it may be done first.
     let is_right = found.is_none_or(|it| it == code || it == 0 || it == 1 || it == 3);
     ensure!(is_right, "after {signal:?} it ended with {found:?} instead of {code}: {said}");
@@ -302,7 +305,7 @@ fn two_resumes(place: &Place) -> anyhow::Result<Aftermath> {
     let mut second = place.live()?;
     let (mut refused, mut going) = (None, None);
     let began = std::time::Instant::now();
-    while refused.is_none() && began.elapsed() < PATIENCE {
+    while refused.is_none() && began.elapsed() < place.patience() {
         for (one, other) in [(0, &mut first), (1, &mut second)] {
             if let Some(ended) = other.ended()? {
                 refused = Some((one, ended));
@@ -346,7 +349,7 @@ fn delete_workspaces(place: &Place) -> anyhow::Result<()> {
 fn disk_full(place: &Place, life: Life) -> anyhow::Result<Aftermath> {
     let filler = place.root().join("runs/filler");
     fill(&filler)?;
-    let ended = life.finish(PATIENCE)?;
+    let ended = life.finish(place.patience())?;
     fs::remove_file(&filler)?;
     ensure!(ended.code.is_some(), "a full disk killed it instead of ending it: {}", ended.said);
     Ok(Aftermath::Down)
@@ -366,8 +369,8 @@ fn fill(filler: &Utf8Path) -> anyhow::Result<()> {
 }
 
 /// The journal takes a part of a record and no more. The run says so and stops, unless it was done.
-fn journal_cut(life: Life) -> anyhow::Result<Aftermath> {
-    let Ended { code, said } = life.finish(PATIENCE)?;
+fn journal_cut(place: &Place, life: Life) -> anyhow::Result<Aftermath> {
+    let Ended { code, said } = life.finish(place.patience())?;
     ensure!(code.is_some(), "a journal that takes no more killed it instead of ending it: {said}");
     if said.contains("File too large") {
         ensure!(code == Some(1), "a journal that takes no more ended it with {code:?}: {said}");
@@ -384,7 +387,7 @@ fn refused(place: &Place, handicap: Handicap, words: &[&str]) -> anyhow::Result<
         return Ok(Aftermath::Down);
     }
     let before = place.journal_bytes();
-    let Ended { code, said } = place.live_with(handicap)?.finish(PATIENCE)?;
+    let Ended { code, said } = place.live_with(handicap)?.finish(place.patience())?;
     ensure!(code == Some(1), "with {handicap:?} it ended with {code:?}: {said}");
     let missing = words.iter().find(|it| !said.contains(**it));
     ensure!(missing.is_none(), "with {handicap:?} it does not say {missing:?}: {said}");
@@ -400,7 +403,7 @@ fn read_only(place: &Place) -> anyhow::Result<Aftermath> {
         return Ok(Aftermath::Down);
     }
     mount(&["-o", "remount,ro", runs.as_str()])?;
-    let ended = place.live()?.finish(PATIENCE);
+    let ended = place.live()?.finish(place.patience());
     mount(&["-o", "remount,rw", runs.as_str()])?;
     let ended = ended?;
     // A run that was finished already has nothing to write but its result.
