@@ -11,6 +11,7 @@ use crate::handicap::Handicap;
 use crate::place::{Ended, Life, Place};
 use crate::processes::{self, Part};
 use crate::random::Random;
+use crate::tracer::{Tracer, can_trace};
 
 /// Something that happens to the processes or the files of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +35,9 @@ pub enum Fault {
     DiskFull,
     ReadOnly,
     JournalCut,
+    JournalUnwritten,
     JournalUnsynced,
+    JournalUnsyncedAtStart,
     NoProcesses,
     NoProcessesAtStart,
 }
@@ -52,7 +55,7 @@ pub enum Aftermath {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::KillOrchestrator,
         Self::KillSupervisor,
         Self::KillKeeper,
@@ -71,7 +74,9 @@ impl Fault {
         Self::DiskFull,
         Self::ReadOnly,
         Self::JournalCut,
+        Self::JournalUnwritten,
         Self::JournalUnsynced,
+        Self::JournalUnsyncedAtStart,
         Self::NoProcesses,
         Self::NoProcessesAtStart,
     ];
@@ -106,7 +111,9 @@ impl Fault {
             Self::DiskFull => "disk full",
             Self::ReadOnly => "read-only directory",
             Self::JournalCut => "journal write cut off (EFBIG)",
+            Self::JournalUnwritten => "journal write error (EIO)",
             Self::JournalUnsynced => "journal sync error (EIO)",
+            Self::JournalUnsyncedAtStart => "journal sync error at a resume (EIO)",
             Self::NoProcesses => "no process can be started (EAGAIN)",
             Self::NoProcessesAtStart => "no process can be started by a resume (EAGAIN)",
         }
@@ -129,7 +136,9 @@ impl Fault {
             | Self::DeleteWorkspaces
             | Self::DeleteWorkspacesWhileDown
             | Self::DiskFull
-            | Self::JournalCut => true,
+            | Self::JournalCut
+            | Self::JournalUnwritten
+            | Self::JournalUnsynced => true,
             Self::KillOrchestrator
             | Self::KillKeeper
             | Self::KillCli
@@ -140,7 +149,7 @@ impl Fault {
             | Self::PauseScript
             | Self::TwoResumes
             | Self::ReadOnly
-            | Self::JournalUnsynced
+            | Self::JournalUnsyncedAtStart
             | Self::NoProcesses
             | Self::NoProcessesAtStart => false,
         }
@@ -161,6 +170,15 @@ impl Fault {
         matches!(self, Self::DiskFull | Self::ReadOnly)
     }
 
+    /// Why it cannot be tried on this machine.
+    pub fn hindrance(self) -> Option<&'static str> {
+        let traces = matches!(self, Self::JournalUnwritten | Self::JournalUnsynced);
+        if self.needs_mount() && !can_mount() {
+            return Some("nothing can be mounted here");
+        }
+        (traces && !can_trace()).then_some("no process can be traced here")
+    }
+
     fn part(self) -> Option<Part> {
         match self {
             Self::KillSupervisor | Self::PauseSupervisor => Some(Part::Supervisor),
@@ -178,7 +196,9 @@ impl Fault {
             | Self::DiskFull
             | Self::ReadOnly
             | Self::JournalCut
+            | Self::JournalUnwritten
             | Self::JournalUnsynced
+            | Self::JournalUnsyncedAtStart
             | Self::NoProcesses
             | Self::NoProcessesAtStart => None,
         }
@@ -246,9 +266,11 @@ impl Fault {
             }
             Self::JournalCut => {
                 place.limit_files(target, place.journal_bytes() + random.below(64))?;
-                return journal_cut(place, life);
+                return journal_stops(place, life, "File too large");
             }
-            Self::JournalUnsynced => {
+            Self::JournalUnwritten => return journal_breaks(place, life, "write"),
+            Self::JournalUnsynced => return journal_breaks(place, life, "fdatasync"),
+            Self::JournalUnsyncedAtStart => {
                 life.kill()?;
                 let words = ["journal.jsonl", "Input/output error", "hint: "];
                 return refused(place, Handicap::NoSync, &words);
@@ -368,16 +390,29 @@ fn fill(filler: &Utf8Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The journal takes a part of a record and no more. The run says so and stops, unless it was done.
-fn journal_cut(place: &Place, life: Life) -> anyhow::Result<Aftermath> {
+/// From now on the disk refuses this `call` for the journal, as a broken one does.
+fn journal_breaks(place: &Place, life: Life, call: &str) -> anyhow::Result<Aftermath> {
+    let Some(run) = place.run() else { return Ok(Aftermath::TooLate(life)) };
+    let journal = run.join("journal.jsonl");
+    let Some(tracer) = Tracer::failing(life.pid(), call, &journal)? else {
+        return Ok(Aftermath::TooLate(life));
+    };
+    let aftermath = journal_stops(place, life, "Input/output error");
+    drop(tracer);
+    aftermath
+}
+
+/// The journal takes no more, or a part of a record. The run says so and stops, unless it was done.
+fn journal_stops(place: &Place, life: Life, why: &str) -> anyhow::Result<Aftermath> {
     let Ended { code, said } = life.finish(place.patience())?;
     ensure!(code.is_some(), "a journal that takes no more killed it instead of ending it: {said}");
-    if said.contains("File too large") {
-        ensure!(code == Some(1), "a journal that takes no more ended it with {code:?}: {said}");
-        let missing = ["journal.jsonl", "hint: when that is mended: mle-star resume"];
-        let missing = missing.iter().find(|it| !said.contains(**it));
-        ensure!(missing.is_none(), "it does not say {missing:?}: {said}");
+    if !said.contains(why) {
+        return Ok(Aftermath::TooLate(place.live()?)); // it had nothing more to write
     }
+    ensure!(code == Some(1), "a journal that takes no more ended it with {code:?}: {said}");
+    let missing = ["journal.jsonl", "hint: when that is mended: mle-star resume"];
+    let missing = missing.iter().find(|it| !said.contains(**it));
+    ensure!(missing.is_none(), "it does not say {missing:?}: {said}");
     Ok(Aftermath::Down)
 }
 

@@ -100,8 +100,7 @@ impl Trials {
         let agents = answers.agents(over_cli);
         let share = random.below(31);
         let possible = |fault: &Fault| {
-            (agents == Agents::OverCli || !fault.is_of_the_cli())
-                && (fault::can_mount() || !fault.needs_mount())
+            (agents == Agents::OverCli || !fault.is_of_the_cli()) && fault.hindrance().is_none()
         };
         let choices: Vec<Fault> = Fault::ALL.into_iter().filter(possible).collect();
         let count = 1 + random.below(3);
