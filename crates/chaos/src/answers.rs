@@ -87,7 +87,7 @@ impl Answers {
         let writes = |step: &&String| good_reply(role_of(step)).contains("```python");
         let choices: Vec<&String> = match flaw {
             "wrong submission" => steps.iter().filter(|it| role_of(it) == "test").collect(),
-            _ => steps.iter().filter(writes).filter(|it| is_possible(flaw, it)).collect(),
+            _ => steps.iter().filter(writes).filter(|it| !is_endless(flaw, it)).collect(),
         };
         if let Some(step) = random.pick(&choices) {
             answers.spoil_with(step, flaw);
@@ -105,6 +105,13 @@ impl Answers {
     pub fn agents(&self, over_cli: bool) -> Agents {
         let leaves = |flaw: &String| LEAVING.iter().any(|it| flaw.starts_with(it));
         if over_cli && !self.flaws.iter().any(leaves) { Agents::OverCli } else { Agents::Scripted }
+    }
+
+    /// Whether a study hangs, which takes half of the time that the whole run has: only a run with
+    /// little of it ends soon.
+    pub fn need_a_short_run(&self) -> bool {
+        let mut flaws = self.flaws.iter().filter_map(|it| it.split_once(" at "));
+        flaws.any(|(flaw, step)| is_endless(flaw, step))
     }
 
     fn spoil(&mut self, step: &str, random: &mut Random) {
@@ -139,10 +146,10 @@ impl Answers {
         self.flaws.push(format!("{flaw} at {step}"));
     }
 
-    /// Answers with this flaw in what makes the submission.
-    pub fn with_bad_submission(flaw: &str) -> Self {
+    /// Answers with this flaw in this step.
+    pub fn with_flaw_at(step: &str, flaw: &str) -> Self {
         let mut answers = Self::default();
-        answers.spoil_with("finalization/test", flaw);
+        answers.spoil_with(step, flaw);
         answers
     }
 
@@ -176,10 +183,15 @@ impl Answers {
     }
 }
 
-/// Whether a flaw can be tried in a step. The script that makes the submission has all the time that
+/// Whether a flaw can be among others in a step. The script that makes the submission has all the time that
 /// is left: one that hangs there is a trial of its own, with a short deadline.
 fn is_possible(flaw: &str, step: &str) -> bool {
     flaw != "hang" || role_of(step) != "test"
+}
+
+/// Whether a flaw in this step lasts as long as the run lets it, and not as long as a script may run.
+fn is_endless(flaw: &str, step: &str) -> bool {
+    flaw == "hang" && matches!(role_of(step), "ablation" | "test")
 }
 
 /// The role that a step is asked of.
@@ -237,4 +249,19 @@ pub fn is_whole_submission(text: &str) -> bool {
         && lines.next() == Some(HEADER)
         && rows.into_iter().all(|start| lines.next().is_some_and(|it| it.starts_with(&start)))
         && lines.next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_hangs_as_long_as_the_run_lets_it_needs_a_short_run() {
+        let hangs_at = |step: &str| Answers::with_flaw_at(step, "hang").need_a_short_run();
+        assert!(hangs_at("phase2/path-1/outer-0/ablation"));
+        assert!(hangs_at("finalization/test"));
+        assert!(!hangs_at("phase1/merge-1/merger"));
+        let crash = Answers::with_flaw_at("phase2/path-1/outer-0/ablation", "crash");
+        assert!(!crash.need_a_short_run());
+    }
 }

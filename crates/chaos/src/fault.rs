@@ -11,9 +11,7 @@ use crate::handicap::Handicap;
 use crate::place::{Ended, Life, Place};
 use crate::processes::{self, Part};
 use crate::random::Random;
-
-/// How long anything in a trial may take before it counts as hanging.
-pub const PATIENCE: Duration = Duration::from_secs(180);
+use crate::tracer::{Tracer, can_trace};
 
 /// Something that happens to the processes or the files of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +35,9 @@ pub enum Fault {
     DiskFull,
     ReadOnly,
     JournalCut,
+    JournalUnwritten,
     JournalUnsynced,
+    JournalUnsyncedAtStart,
     NoProcesses,
     NoProcessesAtStart,
 }
@@ -55,7 +55,7 @@ pub enum Aftermath {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::KillOrchestrator,
         Self::KillSupervisor,
         Self::KillKeeper,
@@ -74,7 +74,9 @@ impl Fault {
         Self::DiskFull,
         Self::ReadOnly,
         Self::JournalCut,
+        Self::JournalUnwritten,
         Self::JournalUnsynced,
+        Self::JournalUnsyncedAtStart,
         Self::NoProcesses,
         Self::NoProcessesAtStart,
     ];
@@ -109,7 +111,9 @@ impl Fault {
             Self::DiskFull => "disk full",
             Self::ReadOnly => "read-only directory",
             Self::JournalCut => "journal write cut off (EFBIG)",
+            Self::JournalUnwritten => "journal write error (EIO)",
             Self::JournalUnsynced => "journal sync error (EIO)",
+            Self::JournalUnsyncedAtStart => "journal sync error at a resume (EIO)",
             Self::NoProcesses => "no process can be started (EAGAIN)",
             Self::NoProcessesAtStart => "no process can be started by a resume (EAGAIN)",
         }
@@ -132,7 +136,9 @@ impl Fault {
             | Self::DeleteWorkspaces
             | Self::DeleteWorkspacesWhileDown
             | Self::DiskFull
-            | Self::JournalCut => true,
+            | Self::JournalCut
+            | Self::JournalUnwritten
+            | Self::JournalUnsynced => true,
             Self::KillOrchestrator
             | Self::KillKeeper
             | Self::KillCli
@@ -143,7 +149,7 @@ impl Fault {
             | Self::PauseScript
             | Self::TwoResumes
             | Self::ReadOnly
-            | Self::JournalUnsynced
+            | Self::JournalUnsyncedAtStart
             | Self::NoProcesses
             | Self::NoProcessesAtStart => false,
         }
@@ -164,6 +170,15 @@ impl Fault {
         matches!(self, Self::DiskFull | Self::ReadOnly)
     }
 
+    /// Why it cannot be tried on this machine.
+    pub fn hindrance(self) -> Option<&'static str> {
+        let traces = matches!(self, Self::JournalUnwritten | Self::JournalUnsynced);
+        if self.needs_mount() && !can_mount() {
+            return Some("nothing can be mounted here");
+        }
+        (traces && !can_trace()).then_some("no process can be traced here")
+    }
+
     fn part(self) -> Option<Part> {
         match self {
             Self::KillSupervisor | Self::PauseSupervisor => Some(Part::Supervisor),
@@ -181,7 +196,9 @@ impl Fault {
             | Self::DiskFull
             | Self::ReadOnly
             | Self::JournalCut
+            | Self::JournalUnwritten
             | Self::JournalUnsynced
+            | Self::JournalUnsyncedAtStart
             | Self::NoProcesses
             | Self::NoProcessesAtStart => None,
         }
@@ -201,7 +218,7 @@ impl Fault {
         if let Some(part) = self.part() {
             // There may be none at the moment; one will come, unless the run ends.
             let is_there = || !processes::playing(part, place.root()).is_empty();
-            if !life.wait_until(PATIENCE, is_there)? {
+            if !life.wait_until(place.patience(), is_there)? {
                 return Ok(Aftermath::TooLate(life));
             }
             let there = processes::playing(part, place.root());
@@ -225,9 +242,9 @@ impl Fault {
                 processes::send(target, Signal::CONT);
                 return Ok(Aftermath::Alive(life));
             }
-            Self::Terminate => return signalled(life, Signal::TERM, 143, 1),
-            Self::Interrupt => return signalled(life, Signal::INT, 130, 1),
-            Self::InterruptTwice => return signalled(life, Signal::INT, 130, 2),
+            Self::Terminate => return signalled(place, life, Signal::TERM, 143, 1),
+            Self::Interrupt => return signalled(place, life, Signal::INT, 130, 1),
+            Self::InterruptTwice => return signalled(place, life, Signal::INT, 130, 2),
             Self::TwoResumes => {
                 life.kill()?;
                 return two_resumes(place);
@@ -249,9 +266,11 @@ impl Fault {
             }
             Self::JournalCut => {
                 place.limit_files(target, place.journal_bytes() + random.below(64))?;
-                return journal_cut(life);
+                return journal_stops(place, life, "File too large");
             }
-            Self::JournalUnsynced => {
+            Self::JournalUnwritten => return journal_breaks(place, life, "write"),
+            Self::JournalUnsynced => return journal_breaks(place, life, "fdatasync"),
+            Self::JournalUnsyncedAtStart => {
                 life.kill()?;
                 let words = ["journal.jsonl", "Input/output error", "hint: "];
                 return refused(place, Handicap::NoSync, &words);
@@ -277,12 +296,18 @@ impl Fault {
 }
 
 /// Asked to end, it ends with `code`, unless it was done anyway.
-fn signalled(life: Life, signal: Signal, code: i32, times: u32) -> anyhow::Result<Aftermath> {
+fn signalled(
+    place: &Place,
+    life: Life,
+    signal: Signal,
+    code: i32,
+    times: u32,
+) -> anyhow::Result<Aftermath> {
     for _ in 0..times {
         processes::send(life.pid(), signal);
         std::thread::sleep(Duration::from_millis(30));
     }
-    let Ended { code: found, said } = life.finish(PATIENCE)?;
+    let Ended { code: found, said } = life.finish(place.patience())?;
     // Before it listens, a signal ends it as it ends any process; at its end it may be done first.
     let is_right = found.is_none_or(|it| it == code || it == 0 || it == 1 || it == 3);
     ensure!(is_right, "after {signal:?} it ended with {found:?} instead of {code}: {said}");
@@ -302,7 +327,7 @@ fn two_resumes(place: &Place) -> anyhow::Result<Aftermath> {
     let mut second = place.live()?;
     let (mut refused, mut going) = (None, None);
     let began = std::time::Instant::now();
-    while refused.is_none() && began.elapsed() < PATIENCE {
+    while refused.is_none() && began.elapsed() < place.patience() {
         for (one, other) in [(0, &mut first), (1, &mut second)] {
             if let Some(ended) = other.ended()? {
                 refused = Some((one, ended));
@@ -346,7 +371,7 @@ fn delete_workspaces(place: &Place) -> anyhow::Result<()> {
 fn disk_full(place: &Place, life: Life) -> anyhow::Result<Aftermath> {
     let filler = place.root().join("runs/filler");
     fill(&filler)?;
-    let ended = life.finish(PATIENCE)?;
+    let ended = life.finish(place.patience())?;
     fs::remove_file(&filler)?;
     ensure!(ended.code.is_some(), "a full disk killed it instead of ending it: {}", ended.said);
     Ok(Aftermath::Down)
@@ -365,16 +390,29 @@ fn fill(filler: &Utf8Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The journal takes a part of a record and no more. The run says so and stops, unless it was done.
-fn journal_cut(life: Life) -> anyhow::Result<Aftermath> {
-    let Ended { code, said } = life.finish(PATIENCE)?;
+/// From now on the disk refuses this `call` for the journal, as a broken one does.
+fn journal_breaks(place: &Place, life: Life, call: &str) -> anyhow::Result<Aftermath> {
+    let Some(run) = place.run() else { return Ok(Aftermath::TooLate(life)) };
+    let journal = run.join("journal.jsonl");
+    let Some(tracer) = Tracer::failing(life.pid(), call, &journal)? else {
+        return Ok(Aftermath::TooLate(life));
+    };
+    let aftermath = journal_stops(place, life, "Input/output error");
+    drop(tracer);
+    aftermath
+}
+
+/// The journal takes no more, or a part of a record. The run says so and stops, unless it was done.
+fn journal_stops(place: &Place, life: Life, why: &str) -> anyhow::Result<Aftermath> {
+    let Ended { code, said } = life.finish(place.patience())?;
     ensure!(code.is_some(), "a journal that takes no more killed it instead of ending it: {said}");
-    if said.contains("File too large") {
-        ensure!(code == Some(1), "a journal that takes no more ended it with {code:?}: {said}");
-        let missing = ["journal.jsonl", "hint: when that is mended: mle-star resume"];
-        let missing = missing.iter().find(|it| !said.contains(**it));
-        ensure!(missing.is_none(), "it does not say {missing:?}: {said}");
+    if !said.contains(why) {
+        return Ok(Aftermath::TooLate(place.live()?)); // it had nothing more to write
     }
+    ensure!(code == Some(1), "a journal that takes no more ended it with {code:?}: {said}");
+    let missing = ["journal.jsonl", "hint: when that is mended: mle-star resume"];
+    let missing = missing.iter().find(|it| !said.contains(**it));
+    ensure!(missing.is_none(), "it does not say {missing:?}: {said}");
     Ok(Aftermath::Down)
 }
 
@@ -384,7 +422,7 @@ fn refused(place: &Place, handicap: Handicap, words: &[&str]) -> anyhow::Result<
         return Ok(Aftermath::Down);
     }
     let before = place.journal_bytes();
-    let Ended { code, said } = place.live_with(handicap)?.finish(PATIENCE)?;
+    let Ended { code, said } = place.live_with(handicap)?.finish(place.patience())?;
     ensure!(code == Some(1), "with {handicap:?} it ended with {code:?}: {said}");
     let missing = words.iter().find(|it| !said.contains(**it));
     ensure!(missing.is_none(), "with {handicap:?} it does not say {missing:?}: {said}");
@@ -400,7 +438,7 @@ fn read_only(place: &Place) -> anyhow::Result<Aftermath> {
         return Ok(Aftermath::Down);
     }
     mount(&["-o", "remount,ro", runs.as_str()])?;
-    let ended = place.live()?.finish(PATIENCE);
+    let ended = place.live()?.finish(place.patience());
     mount(&["-o", "remount,rw", runs.as_str()])?;
     let ended = ended?;
     // A run that was finished already has nothing to write but its result.

@@ -7,8 +7,8 @@
 //!
 //! Reading order: [`random`] (everything follows from a seed), [`answers`] (what the agents say, and
 //! what is wrong with it), [`stand_in`] (a `claude` program that misbehaves), [`place`] (a folder
-//! with a task, and programs started in it), [`handicap`], [`processes`], [`fault`], [`trial`],
-//! [`check`], [`table`].
+//! with a task, and programs started in it), [`handicap`], [`tracer`], [`processes`], [`fault`],
+//! [`trial`], [`check`], [`table`].
 //!
 //! [`simulation`] is a run inside this process, for what the real program cannot be put through:
 //! clocks that are set, and runs of many thousand steps ([`soak`]).
@@ -26,4 +26,5 @@ pub mod simulation;
 pub mod soak;
 pub mod stand_in;
 pub mod table;
+pub mod tracer;
 pub mod trial;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use camino::Utf8PathBuf;
 use clap::{Args, Parser, Subcommand};
-use mle_star_chaos::fault::{Fault, can_mount};
+use mle_star_chaos::fault::Fault;
 use mle_star_chaos::handicap;
 use mle_star_chaos::place::Programs;
 use mle_star_chaos::soak::Soak;
@@ -124,8 +124,8 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::One { fault, seeds } => {
             let fault = Fault::ALL.into_iter().find(|it| it.name() == fault);
             let fault = fault.context("there is no such fault; `chaos table` has their names")?;
-            if fault.needs_mount() && !can_mount() {
-                say("skipped: nothing can be mounted here");
+            if let Some(why) = fault.hindrance() {
+                say(&format!("skipped: {why}"));
                 return Ok(ExitCode::SUCCESS);
             }
             let mode = format!("one '{}'", fault.name());

@@ -30,6 +30,13 @@ const SETTINGS: [&str; 9] = [
     "script_output_limit=4MB",
 ];
 
+/// How long a run may take if nothing is said: far more than all that can hang in it.
+const TIME_LIMIT_SECONDS: u32 = 600;
+/// What a run may take beyond its deadline.
+pub const GRACE: Duration = Duration::from_secs(30);
+/// What a life may take to begin on a busy machine, before its time counts.
+pub const OPENING: Duration = Duration::from_secs(15);
+
 /// The number of the user that has no rights.
 const NOBODY: u32 = 65_534;
 
@@ -126,7 +133,7 @@ impl Place {
             folder,
             programs: programs.clone(),
             agents,
-            time_limit_seconds: 600,
+            time_limit_seconds: TIME_LIMIT_SECONDS,
             user: None,
             lives: AtomicU32::new(0),
         };
@@ -185,6 +192,11 @@ impl Place {
         let said = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "the limit `{what}` cannot be set: {said}");
         Ok(())
+    }
+
+    /// How long a life may take: the run ends with its deadline, whatever hangs in it.
+    pub fn patience(&self) -> Duration {
+        Duration::from_secs(self.time_limit_seconds.into()) + GRACE + OPENING
     }
 
     /// The folder.

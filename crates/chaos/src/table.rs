@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::answers::Answers;
-use crate::fault::{self, Fault};
+use crate::fault::Fault;
 use crate::stand_in::MISHAPS;
 use crate::trial::{Plan, Report, Trials, side_by_side};
 
@@ -20,7 +20,7 @@ struct Row {
     runs: usize,
     lives: usize,
     held: usize,
-    skipped: bool,
+    skipped: Option<&'static str>,
 }
 
 /// How often another seed is tried for a run in which the fault came in time.
@@ -40,8 +40,8 @@ impl Row {
     fn line(&self) -> String {
         let Self { name, promise, runs, lives, held, skipped } = self;
         match skipped {
-            true => format!("| {name} | {promise} | skipped: nothing can be mounted here | | |"),
-            false => format!("| {name} | {promise} | {runs} | {lives} | {held} |"),
+            Some(why) => format!("| {name} | {promise} | skipped: {why} | | |"),
+            None => format!("| {name} | {promise} | {runs} | {lives} | {held} |"),
         }
     }
 }
@@ -60,7 +60,7 @@ pub fn make(
     let mut rows: Vec<(Row, Planned<'_>)> = Vec::new();
     for fault in Fault::ALL {
         let promise = if fault.keeps_the_result() { "same result" } else { "a valid result" };
-        let skipped = fault.needs_mount() && !fault::can_mount();
+        let skipped = fault.hindrance();
         let row = Row { skipped, ..Row::new(fault.name(), promise) };
         rows.push((row, Box::new(move |seed| trials.plan_of(fault, seed))));
     }
@@ -73,7 +73,7 @@ pub fn make(
         rows.push((row, Box::new(move |seed| trials.plan_of_flaw(flaw, seed))));
     }
     let planned: Vec<(usize, u64)> = (0..rows.len())
-        .filter(|index| rows.get(*index).is_some_and(|(row, _)| !row.skipped))
+        .filter(|index| rows.get(*index).is_some_and(|(row, _)| row.skipped.is_none()))
         .flat_map(|index| (0..each).map(move |number| (index, seed + number)))
         .collect();
     let reports = side_by_side(jobs, &planned, |(index, seed)| {

@@ -10,18 +10,16 @@ use fs_err as fs;
 
 use crate::answers::{Answers, is_whole_submission};
 use crate::check::{self, Traits};
-use crate::fault::{self, Aftermath, Fault, PATIENCE};
-use crate::place::{Agents, Ended, Life, Place, Programs};
+use crate::fault::{self, Aftermath, Fault};
+use crate::place::{Agents, Ended, GRACE, Life, OPENING, Place, Programs};
 use crate::processes;
 use crate::random::Random;
 use crate::stand_in::{ANY, CALM, Temper};
 
 /// How many milliseconds a stand-in thinks that is to be hit.
 const THINKS: u64 = 400;
-/// What a run may take beyond its deadline.
-const GRACE: Duration = Duration::from_secs(30);
-/// What a life may take to begin on a busy machine, before its time counts.
-const OPENING: Duration = Duration::from_secs(15);
+/// The seconds of a run that is to be cut short, or that has something in it that takes all it gets.
+const SHORT: u32 = 25;
 
 /// What is to happen in a trial.
 #[derive(Debug, Clone)]
@@ -71,8 +69,8 @@ pub struct Trials {
 impl Trials {
     /// Makes ready: runs the task once in peace with each kind of agents.
     pub fn new(programs: Programs) -> anyhow::Result<Self> {
-        let scripted = peace(&programs, Agents::Scripted, &Answers::good())?;
-        let over_cli = peace(&programs, Agents::OverCli, &Answers::good())?;
+        let scripted = peace(&programs, Agents::Scripted, &Answers::good(), None)?;
+        let over_cli = peace(&programs, Agents::OverCli, &Answers::good(), None)?;
         let steps = scripted.calls.clone();
         Ok(Self { programs, steps, good: [scripted, over_cli] })
     }
@@ -102,8 +100,7 @@ impl Trials {
         let agents = answers.agents(over_cli);
         let share = random.below(31);
         let possible = |fault: &Fault| {
-            (agents == Agents::OverCli || !fault.is_of_the_cli())
-                && (fault::can_mount() || !fault.needs_mount())
+            (agents == Agents::OverCli || !fault.is_of_the_cli()) && fault.hindrance().is_none()
         };
         let choices: Vec<Fault> = Fault::ALL.into_iter().filter(possible).collect();
         let count = 1 + random.below(3);
@@ -113,7 +110,8 @@ impl Trials {
             faults.retain(|it| !it.needs_nobody()); // who may not write to what is mounted
         }
         let temper = Temper { seed, share, kind: ANY, thinks: thinks_for(&faults) };
-        let time_limit = random.percent(10).then_some(25);
+        let is_short = random.percent(10) || answers.need_a_short_run();
+        let time_limit = is_short.then_some(SHORT);
         Plan { seed, agents, answers, temper, faults, time_limit }
     }
 
@@ -146,7 +144,10 @@ impl Trials {
         let peaceful = match (plan.answers.flaws.is_empty(), plan.agents) {
             (true, Agents::Scripted) => self.good[0].clone(),
             (true, Agents::OverCli) => self.good[1].clone(),
-            (false, agents) => peace(&self.programs, agents, &plan.answers)?,
+            (false, agents) => {
+                let limit = plan.time_limit.filter(|_| plan.answers.need_a_short_run());
+                peace(&self.programs, agents, &plan.answers, limit)?
+            }
         };
         let mut place = Place::new(&self.programs, plan.agents, &plan.answers, plan.temper)?;
         if plan.faults.iter().any(|it| it.needs_nobody()) {
@@ -224,7 +225,7 @@ fn endure(
             }
         };
     }
-    let mut ended = life.finish(PATIENCE)?;
+    let mut ended = life.finish(place.patience())?;
     if let Some(limit) = plan.time_limit {
         let lives = u32::try_from(report.lives).unwrap_or(1);
         let most = Duration::from_secs(limit.into()) + GRACE + OPENING * lives;
@@ -234,13 +235,13 @@ fn endure(
     // What befell it before it had begun anything is an error without a loss.
     if place.run().is_none() && !report.befell.is_empty() {
         report.lives += 1;
-        ended = place.live()?.finish(PATIENCE)?;
+        ended = place.live()?.finish(place.patience())?;
     }
     // A submission that vanished under our hands may stop the run; there is nothing to mend.
     let stopped = ended.code == Some(1) && peaceful.code != Some(1);
     if stopped && report.befell.contains(&Fault::DeleteWorkspaces) {
         report.lives += 1;
-        ended = place.live()?.finish(PATIENCE)?;
+        ended = place.live()?.finish(place.patience())?;
     }
     Ok(ended)
 }
@@ -260,7 +261,7 @@ fn wait_for_a_moment(
     let now = place.journal_bytes();
     let end = peaceful.journal_bytes * 19 / 20; // else it would often come too late
     let goal = now + random.below(end.saturating_sub(now).max(1));
-    life.wait_until(PATIENCE, || place.journal_bytes() > goal)?;
+    life.wait_until(place.patience(), || place.journal_bytes() > goal)?;
     let pause = Duration::from_millis(random.below(60));
     life.wait_until(pause, || false)?;
     Ok(())
@@ -332,9 +333,17 @@ pub fn side_by_side<T: Sync, R: Send>(
 }
 
 /// A run in peace.
-fn peace(programs: &Programs, agents: Agents, answers: &Answers) -> anyhow::Result<Traits> {
-    let place = Place::new(programs, agents, answers, CALM)?;
-    let ended = place.live()?.finish(PATIENCE)?;
+fn peace(
+    programs: &Programs,
+    agents: Agents,
+    answers: &Answers,
+    time_limit: Option<u32>,
+) -> anyhow::Result<Traits> {
+    let mut place = Place::new(programs, agents, answers, CALM)?;
+    if let Some(limit) = time_limit {
+        place.time_limit_seconds = limit;
+    }
+    let ended = place.live()?.finish(place.patience())?;
     let traits = check::traits(&place, &ended).with_context(|| {
         let flaws = answers.flaws.join(", ");
         format!("a run in peace ended with {:?} ({flaws}): {}", ended.code, ended.said)

@@ -11,6 +11,9 @@ use std::time::Duration;
 use crate::answer::Usage;
 use crate::cli::Version;
 
+/// What programs say that could start no process of their own.
+const STARVED: &str = "Resource temporarily unavailable";
+
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -190,6 +193,7 @@ impl Error {
             Self::Closed { .. } | Self::Hung { .. } | Self::Garbage { .. } => Retry::Later,
             // Memory, processes or files may be short; a wrong option stays wrong.
             Self::Exited { code: None | Some(128..), .. } => Retry::Later,
+            Self::Exited { .. } if self.is_want_of_room() => Retry::Later,
             Self::NotStarted { source, .. } => {
                 let kind = source.kind();
                 let stays =
@@ -207,6 +211,27 @@ impl Error {
         }
     }
 
+    /// Whether there was no room for another process, for us or for the program. Nothing is wrong
+    /// with it then.
+    pub fn is_want_of_room(&self) -> bool {
+        match self {
+            Self::NotStarted { source, .. } => {
+                matches!(source.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory)
+            }
+            Self::Exited { said, .. } => said.contains(STARVED),
+            Self::NotFound { .. }
+            | Self::NotClaude { .. }
+            | Self::TooOld { .. }
+            | Self::HooksFailOpen { .. }
+            | Self::Closed { .. }
+            | Self::Hung { .. }
+            | Self::Garbage { .. }
+            | Self::Flooded { .. }
+            | Self::Refused { .. }
+            | Self::Unanswered(_) => false,
+        }
+    }
+
     /// What to do about it.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
@@ -214,7 +239,7 @@ impl Error {
                 Some("install it (npm install -g @anthropic-ai/claude-code), or name the program")
             }
             Self::NotClaude { .. } => Some("name the program `claude` of Claude Code"),
-            Self::NotStarted { source, .. } if source.kind() == io::ErrorKind::WouldBlock => {
+            Self::NotStarted { .. } | Self::Exited { .. } if self.is_want_of_room() => {
                 Some("there is no room for another process: end others, or raise `ulimit -u`")
             }
             Self::NotStarted { .. } => Some("check the path and its permissions"),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::cli::Cli;
 use crate::error::Error;
@@ -24,6 +24,12 @@ const STDERR_BYTES: usize = 8 * 1024;
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long to look for processes to kill.
 const KILLING: Duration = Duration::from_secs(2);
+
+/// How often to start a program that there is no room for, and how long to wait at first. In all
+/// that is a quarter of a minute.
+const TRIES: u32 = 8;
+/// See [`TRIES`].
+const PAUSE: Duration = Duration::from_millis(125);
 
 /// The program at work. Dropping it ends it and everything it started.
 #[derive(Debug)]
@@ -237,7 +243,33 @@ impl Complaints {
 }
 
 /// What a program says on standard output when it is started with its own arguments and this one.
+/// It is started again while there is no room for another process: others will make some.
 pub(crate) async fn output(
+    command: &(OsString, Vec<OsString>),
+    argument: &str,
+    environment: &Environment,
+    folder: Option<&Path>,
+    within: Duration,
+) -> Result<String, Error> {
+    when_there_is_room(async || output_now(command, argument, environment, folder, within).await)
+        .await
+}
+
+async fn when_there_is_room<T>(
+    mut start: impl AsyncFnMut() -> Result<T, Error>,
+) -> Result<T, Error> {
+    let mut pause = PAUSE;
+    for _ in 1..TRIES {
+        match start().await {
+            Err(error) if error.is_want_of_room() => sleep(pause).await,
+            done => return done,
+        }
+        pause *= 2;
+    }
+    start().await
+}
+
+async fn output_now(
     (program, first): &(OsString, Vec<OsString>),
     argument: &str,
     environment: &Environment,
@@ -261,5 +293,36 @@ pub(crate) async fn output(
             code: output.status.code(),
             said: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_program_is_started_as_soon_as_there_is_room() {
+        let not_started = |number: i32| Error::NotStarted {
+            path: "claude".into(),
+            source: io::Error::from_raw_os_error(number),
+        };
+        let said = "sh: fork: Resource temporarily unavailable".to_owned();
+        let starved = Error::Exited { code: Some(254), said };
+        let mut answers = [
+            Err(not_started(rustix::io::Errno::AGAIN.raw_os_error())),
+            Err(starved),
+            Ok("started"),
+        ]
+        .into_iter();
+        let started = when_there_is_room(async || answers.next().unwrap()).await;
+        assert_eq!(started.unwrap(), "started");
+
+        let mut tries = 0;
+        let missing = when_there_is_room(async || {
+            tries += 1;
+            Err::<(), _>(Error::NotFound { tried: "claude".to_owned() })
+        });
+        assert!(matches!(missing.await, Err(Error::NotFound { .. })));
+        assert_eq!(tries, 1);
     }
 }

@@ -75,13 +75,11 @@ pub enum AgentsError {
 impl AgentsError {
     /// Whether there was no room for another process. Nothing is wrong with the agents then.
     pub fn is_want_of_room(&self) -> bool {
-        let Self::Claude(ClaudeError::Program(mle_star_claude::Error::NotStarted {
-            source, ..
-        })) = self
-        else {
-            return false;
-        };
-        source.kind() == std::io::ErrorKind::WouldBlock
+        matches!(
+            self,
+            Self::Claude(ClaudeError::Program(error) | ClaudeError::Held { source: error, .. })
+                if error.is_want_of_room()
+        )
     }
 }
 

@@ -50,12 +50,30 @@ fn a_supervisor_that_is_stopped_for_good_ends_with_the_deadline() {
 #[test]
 fn a_submission_script_that_hangs_ends_with_the_deadline_and_the_early_submission_stays() {
     let programs = Programs::find(Utf8Path::new(env!("CARGO_BIN_EXE_chaos"))).unwrap();
-    let answers = Answers::with_bad_submission("hang");
+    let answers = Answers::with_flaw_at("finalization/test", "hang");
     let mut place = Place::new(&programs, Agents::Scripted, &answers, CALM).unwrap();
     place.time_limit_seconds = 25;
     let began = Instant::now();
     let ended = place.live().unwrap().finish(Duration::from_secs(90)).unwrap();
     let took = began.elapsed();
+    assert!(took < Duration::from_secs(25 + 30), "{took:?}");
+    assert!(matches!(ended.code, Some(0 | 3)), "{:?}: {}", ended.code, ended.said);
+    let submission = place.run().unwrap().join("final/submission.csv");
+    assert!(is_whole_submission(&fs_err::read_to_string(submission).unwrap()));
+    assert_eq!(processes::outlasting(place.root(), Duration::from_secs(10)), []);
+}
+
+/// REQ-P2O-035: with one outer step, half of the time is the most that a study gets.
+#[test]
+fn a_study_that_hangs_is_ended_in_time_for_the_run_to_have_its_result() {
+    let programs = Programs::find(Utf8Path::new(env!("CARGO_BIN_EXE_chaos"))).unwrap();
+    let answers = Answers::with_flaw_at("phase2/path-1/outer-0/ablation", "hang");
+    let mut place = Place::new(&programs, Agents::Scripted, &answers, CALM).unwrap();
+    place.time_limit_seconds = 25;
+    let began = Instant::now();
+    let ended = place.live().unwrap().finish(Duration::from_secs(90)).unwrap();
+    let took = began.elapsed();
+    assert!(took > Duration::from_secs(5), "nothing has hung: {took:?}");
     assert!(took < Duration::from_secs(25 + 30), "{took:?}");
     assert!(matches!(ended.code, Some(0 | 3)), "{:?}: {}", ended.code, ended.said);
     let submission = place.run().unwrap().join("final/submission.csv");

@@ -1,5 +1,6 @@
 //! A program that is not there, hangs, lies, floods or ends when it should not.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -99,6 +100,22 @@ async fn a_program_that_is_missing_too_old_or_another_one_is_refused_with_a_reme
     let error = Cli::find(Some(Path::new("/bin/false"))).await.unwrap_err();
     assert!(matches!(error, Error::Exited { code: Some(1), .. }), "{error}");
     assert_eq!(error.retry(), Retry::Pointless);
+}
+
+/// What is in the way passes; a run that is resumed at that moment must not fail for it.
+#[tokio::test]
+async fn a_program_that_there_is_no_room_for_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let starved_once = folder.path().join("claude");
+    let script = format!(
+        "#!/bin/sh\nmkdir \"$0.1\" 2>/dev/null || exec {FAKE} \"$@\"\n\
+         echo 'sh: fork: Resource temporarily unavailable' >&2\nexit 2\n"
+    );
+    fs_err::write(&starved_once, script).unwrap();
+    fs_err::set_permissions(&starved_once, PermissionsExt::from_mode(0o755)).unwrap();
+    let cli = Cli::find(Some(&starved_once)).await.unwrap();
+    assert_eq!(cli.path(), starved_once);
+    assert!(folder.path().join("claude.1").exists(), "there was room at once");
 }
 
 #[tokio::test]

@@ -4,14 +4,15 @@ use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use camino::Utf8PathBuf;
 use fs_err as fs;
 use futures::future::join_all;
-use mle_star_exec::sandbox::{Gap, Tier};
-use mle_star_exec::{Ended, ExecError, Executor, Job, Outcome};
+use mle_star_exec::sandbox::{Gap, Tier, Wish};
+use mle_star_exec::{Ended, ExecError, Executor, Job, Outcome, Setup, Supervisor};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::Command;
 
-use crate::bench::{Bench, eventually};
+use crate::bench::{Bench, eventually, setup, supervisor};
 
 const TIERS: [Tier; 4] = [Tier::Strong, Tier::Fallback, Tier::Limits, Tier::Off];
 
@@ -136,6 +137,36 @@ async fn a_supervisor_that_is_killed_once_is_started_again() {
         assert_eq!(outcome.ended, Ended::Exited { code: 0 }, "{tier}");
         assert_eq!(outcome.stdout.text, "done\n", "{tier}");
         eventually("nobody is left", || bench.processes().is_empty()).await;
+    }
+}
+
+/// The first time, what the supervisor starts is killed at once; after that nothing is wrong.
+const UNLUCKY_ONCE: &str = r#"
+if mkdir "$0" 2> /dev/null; then
+    "$@" &
+    until inner=$(cat /proc/$!/task/$!/children) && [ -n "$inner" ]; do :; done
+    kill -9 $inner
+    wait $!
+    exit $?
+fi
+exec "$@"
+"#;
+
+/// Else a whole run would go on with less of a sandbox than the machine can give.
+#[tokio::test]
+async fn a_kill_while_the_sandbox_is_tried_does_not_lower_the_tier() {
+    for wish in [Wish::Best, Wish::Exactly(Tier::Fallback)] {
+        let dir = tempfile::tempdir().unwrap();
+        let happened = Utf8PathBuf::from_path_buf(dir.path().join("happened")).unwrap();
+        let Supervisor { program, arguments } = supervisor();
+        let before = ["-c", UNLUCKY_ONCE, happened.as_str(), program.as_str()];
+        let arguments = before.map(str::to_owned).into_iter().chain(arguments).collect();
+        let unlucky = Supervisor { program: "/bin/sh".into(), arguments };
+        let unlucky = Setup { supervisor: unlucky, ..setup(wish).await };
+        let unlucky = unlucky.try_out().await.unwrap();
+        assert!(happened.exists(), "nothing was killed");
+        let lucky = setup(wish).await.try_out().await.unwrap();
+        assert_eq!(unlucky.containment(), lucky.containment());
     }
 }
 
