@@ -3,6 +3,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use mle_star_exec::machine::Package;
 use mle_star_search::event::Record;
+use mle_star_search::models::Score;
 use mle_star_search::rundir::{RunDir, copy_whole, write_whole};
 use mle_star_view::{Overview, plain};
 use serde_json::{Value, json};
@@ -37,15 +38,18 @@ impl Export {
     pub fn of(records: &[Record], dir: &RunDir) -> std::io::Result<Option<Self>> {
         let overview = Overview::of(records);
         let published = dir.root().join("final/solution.py");
-        let script = match best_script(&overview) {
-            _ if published.is_file() => fs_err::read_to_string(published)?,
-            Some(name) => fs_err::read_to_string(dir.solution(name))?,
-            None => return Ok(None),
+        // What wrote the submission is preferred to what may score better by now, but writes none.
+        let submitted = overview.submission.as_ref().map(|it| it.score);
+        let submitted = submitted.or(overview.selected.as_ref().map(|it| it.score));
+        let (script, score) = match (submitted, best_script(&overview)) {
+            (Some(score), _) if published.is_file() => (fs_err::read_to_string(published)?, score),
+            (_, Some((name, score))) => (fs_err::read_to_string(dir.solution(name))?, score),
+            (_, None) => return Ok(None),
         };
         let packages = overview.subject.as_ref().map_or(&[][..], |it| &it.machine.packages);
         Ok(Some(Self {
             requirements: requirements(&script, packages),
-            notebook: notebook(&script, &overview),
+            notebook: notebook(&script, score, &overview),
             script,
             submission: Some(dir.submission()).filter(|it| it.is_file()),
         }))
@@ -68,10 +72,10 @@ impl Export {
 }
 
 /// The script with the best score so far, by the name of its file in `solutions/`.
-fn best_script(overview: &Overview) -> Option<&str> {
+fn best_script(overview: &Overview) -> Option<(&str, Score)> {
     let best = overview.tally.best?;
     let solution = overview.solutions().iter().find(|it| it.score == Some(best))?;
-    solution.script.as_deref()
+    Some((solution.script.as_deref()?, best))
 }
 
 /// The installed packages that a script imports. What it imports besides is part of Python.
@@ -108,11 +112,10 @@ fn imports(script: &str) -> Vec<&str> {
 }
 
 /// The script as a notebook: one cell, because it is one program.
-fn notebook(script: &str, overview: &Overview) -> Value {
+fn notebook(script: &str, score: Score, overview: &Overview) -> Value {
     let glance = overview.glance();
-    let score = glance.selected.or(glance.best).map_or_else(String::new, |it| format!(": {it}"));
     let about = format!(
-        "# {}\n\n{}{score}. The data is expected in `./input`; the submission is written to \
+        "# {}\n\n{}: {score}. The data is expected in `./input`; the submission is written to \
          `./final/submission.csv`.\n",
         plain(&glance.competition_id),
         plain(&glance.metric),

@@ -26,9 +26,10 @@ pub(crate) fn dollars(amount: f64) -> String {
     format!("${amount:.2}")
 }
 
-/// A score, with as many digits as mean something.
-pub(crate) fn score(score: Score) -> String {
-    number(score.get())
+/// A score as people read it: six significant digits at most, and never like a count.
+pub fn score(score: Score) -> String {
+    let text = number(score.get());
+    if text.contains(['.', 'e']) { text } else { format!("{text}.0") }
 }
 
 /// A number with six significant digits at most, without zeros at its end.
@@ -88,6 +89,8 @@ mod tests {
             shown,
             ["0.0928743", "62.53", "0.5", "123456789", "0", "-1.5", "1.0000e-7", "3.0000e12"]
         );
+        let scores = [0.092_874_321_234, 1.0, 62.0].map(|it| score(Score::new(it).unwrap()));
+        assert_eq!(scores, ["0.0928743", "1.0", "62.0"]);
         assert_eq!([signed(1.5), signed(-0.25), signed(0.0)], ["+1.5", "−0.25", "0"]);
         assert_eq!([percent(51.59), percent(-0.44), percent(0.0)], ["+52 %", "−0.4 %", "0.0 %"]);
     }

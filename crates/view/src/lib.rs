@@ -18,6 +18,7 @@ pub mod report;
 pub use columns::{Colour, Style, Window, folded};
 pub use condition::{Condition, Work};
 pub use forecast::Forecast;
+pub use format::score;
 pub use line::{Detail, level, line, plain, plain_json, plain_lines, shell_word};
 pub use live::{live, preparing};
 pub use overview::{

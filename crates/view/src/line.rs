@@ -8,6 +8,8 @@ use mle_star_search::event::{Event, Output, Phase, Record};
 use mle_star_search::models::{LogLevel, Score, SolutionPhase};
 use mle_star_search::summary::Summary;
 
+use crate::format::{dollars, duration, score as rounded};
+
 /// How much of a plan or message a line shows.
 const SHOWN_CHARS: usize = 100;
 
@@ -107,7 +109,8 @@ fn happened(key: &str, event: &Event) -> Option<String> {
             format!("{key} {outcome}{repaired}{error}")
         }
         Event::Merged { base, score, accepted, .. } => {
-            format!("{key} {} · {base} -> {}", verdict(*accepted), shown(*score))
+            let (verdict, base) = (verdict(*accepted), rounded(*base));
+            format!("{key} {verdict} · {base} -> {}", shown(*score))
         }
         Event::LeakageChecked { found: true, changed } => {
             let mended = if *changed { "mended" } else { "could not be mended" };
@@ -116,9 +119,10 @@ fn happened(key: &str, event: &Event) -> Option<String> {
         Event::DataUsageChecked { changed: true } => format!("{key} now uses more of the data"),
         Event::Refined { plan, score, best, accepted } => {
             format!(
-                "{key} {} · {} (best {best}) · {}",
+                "{key} {} · {} (best {}) · {}",
                 verdict(*accepted),
                 shown(*score),
+                rounded(*best),
                 brief(plan)
             )
         }
@@ -126,11 +130,11 @@ fn happened(key: &str, event: &Event) -> Option<String> {
         Event::PathEnded { path, best, failure, .. } => {
             let why =
                 failure.as_ref().map(|it| format!(" · failed: {}", brief(it))).unwrap_or_default();
-            format!("path {path} ended · best {best}{why}")
+            format!("path {path} ended · best {}{why}", rounded(*best))
         }
         Event::Ensembled { plan, score } => format!("{key} {} · {}", shown(*score), brief(plan)),
         Event::Selected { from, score } => {
-            format!("{key} takes the {} solution · {score}", kind(*from))
+            format!("{key} takes the {} solution · {}", kind(*from), rounded(*score))
         }
         Event::CutShort { lack } => format!("{key} skipped: {}", brief(&lack.to_string())),
         Event::Waiting { seconds, reason } => {
@@ -138,19 +142,19 @@ fn happened(key: &str, event: &Event) -> Option<String> {
         }
         Event::BrokenOff { .. } => format!("{key} broke off and is asked again"),
         Event::Published { score, from } => {
-            format!("{key} final/submission.csv is that of the {} solution · {score}", kind(*from))
+            let (kind, score) = (kind(*from), rounded(*score));
+            format!("{key} final/submission.csv is that of the {kind} solution · {score}")
         }
         Event::Summarized { summary } => {
             let Summary { costs, durations, .. } = &**summary;
             format!(
-                "time {:.0} s (phase 1 {:.0}, phase 2 {:.0}, phase 3 {:.0}, finalization {:.0}) · \
-                 cost ${:.2}",
-                durations.total_duration_seconds,
-                durations.phase1_duration_seconds,
-                durations.phase2_duration_seconds,
-                durations.phase3_duration_seconds,
-                durations.finalization_duration_seconds,
-                costs.total_cost_usd,
+                "time {} (phase 1: {}, phase 2: {}, phase 3: {}, finalization: {}) · cost {}",
+                duration(durations.total_duration_seconds),
+                duration(durations.phase1_duration_seconds),
+                duration(durations.phase2_duration_seconds),
+                duration(durations.phase3_duration_seconds),
+                duration(durations.finalization_duration_seconds),
+                dollars(costs.total_cost_usd),
             )
         }
         Event::Submitted { rows } => {
@@ -213,7 +217,7 @@ fn verdict(accepted: bool) -> &'static str {
 }
 
 fn shown(score: Option<Score>) -> String {
-    score.map_or_else(|| "failed".to_owned(), |score| score.to_string())
+    score.map_or_else(|| "failed".to_owned(), rounded)
 }
 
 /// A text on one line, cut short, without control characters.

@@ -259,6 +259,10 @@ impl Overview {
         self.phases.happened(event, seconds, self.tally.finished_steps());
         self.lanes.happened(event, seconds);
         self.studies.happened(key, event, seconds);
+        // A path begins with what Phase 1 found, and may find nothing better at first.
+        if let Event::OuterStepStarted { best, .. } = event {
+            self.lanes.scored(key, *best, (direction, seconds));
+        }
         let judged = self.solutions.happened(key, event, seconds, direction);
         if let Some(score) = judged.and_then(|it| it.score) {
             self.lanes.scored(key, score, (direction, seconds));

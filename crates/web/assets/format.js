@@ -23,22 +23,35 @@ export function neat(text) {
   return text.replace(/\d+\.\d{7,}(?!\d|e)/g, (it) => score(Number(it)));
 }
 
+// A line of a run, with the place that it begins with in words.
+export function told(line) {
+  const found = /^(warning: )?((?:phase[123]|finalization)(?:\/[\w-]+)*):? (.+)$/.exec(line);
+  return neat(found ? `${found[1] ?? ""}${place(found[2])}: ${found[3]}` : line);
+}
+
 export function money(dollars) {
   if (dollars === undefined || dollars === null) return "";
   return dollars !== 0 && Math.abs(dollars) < 0.01 ? `$${dollars.toFixed(4)}` : `$${dollars.toFixed(2)}`;
 }
 
+// How many digits a score of this size has after its point; none for one that is written with a power of ten.
+function decimals(value) {
+  const size = Math.abs(value);
+  if (size >= 1e6 || (size < 1e-5 && size > 0)) return undefined;
+  return size >= 1000 ? 1 : size >= 10 ? 3 : 5;
+}
+
 export function score(value) {
   if (value === undefined || value === null) return "–";
   if (value === 0) return "0";
-  const size = Math.abs(value);
-  if (size >= 1e6 || size < 1e-5) return value.toExponential(3);
-  const digits = size >= 1000 ? 1 : size >= 10 ? 3 : 5;
-  return value.toFixed(digits);
+  const digits = decimals(value);
+  return digits === undefined ? value.toExponential(3) : value.toFixed(digits);
 }
 
-export function signed(value) {
-  const text = score(Math.abs(value));
+// A difference between scores, to as many digits as the score `of` which it is a part.
+export function signed(value, of) {
+  const digits = decimals(of);
+  const text = digits === undefined ? score(Math.abs(value)) : Math.abs(value).toFixed(digits);
   return Number(text) === 0 ? "±0" : `${value > 0 ? "+" : "−"}${text}`;
 }
 
@@ -91,13 +104,13 @@ const WORK = {
 
 const PARTS = [
   [/^candidate-(\d+)$/, (n) => `candidate ${n}`], [/^merge-(\d+)$/, (n) => `merge ${n}`],
-  [/^path-(\d+)$/, (n) => `path ${n}`], [/^outer-(\d+)$/, (n) => `step ${n}`],
-  [/^inner-(\d+)$/, (n) => `attempt ${n}`], [/^round-(\d+)$/, (n) => `round ${n}`],
+  [/^path-(\d+)$/, (n) => `path ${n}`], [/^outer-(\d+)$/, (n) => `outer ${n}`],
+  [/^inner-(\d+)$/, (n) => `inner ${n}`], [/^round-(\d+)$/, (n) => `round ${n}`],
   [/^study$/, () => "study"], [/^checks$/, () => "checks"], [/^early_submission$/, () => "early submission"],
   [/^finalization$/, () => "finalization"], [/^attempt-(\d+)$/, (n) => (n === "0" ? "" : `repair ${n}`)],
 ];
 
-// Where a key stands, in words: `phase2/path-0/outer-1/inner-2/coder` is path 0, step 1, attempt 2.
+// Where a key stands, in words: `phase2/path-0/outer-1/inner-2/coder` is path 0, outer 1, inner 2.
 export function place(key) {
   const words = key.split("/").map((part) => {
     for (const [pattern, name] of PARTS) {
@@ -112,6 +125,13 @@ export function place(key) {
 export function work(key) {
   const last = key.split("/").pop();
   return WORK[last] ?? last.replaceAll("_", " ");
+}
+
+// Who works in a step: a role, or a script that was run, perhaps after repairs.
+export function worker(key) {
+  const last = key.split("/").pop();
+  const repair = /\/attempt-([1-9]\d*)\//.exec(key);
+  return `${last === "run" ? "script" : last.replaceAll("_", " ")}${repair ? `, repair ${repair[1]}` : ""}`;
 }
 
 export function lane(name) {

@@ -1,7 +1,7 @@
 // What opens beside the page: a solution or a step. Escape closes it and gives the focus back.
 
 import { ask, copier, facts, h, replace, tabs } from "./dom.js";
-import { bytes, duration, KINDS, lane, money, outcome, place, score, work } from "./format.js";
+import { bytes, duration, KINDS, lane, money, outcome, place, score, work, worker } from "./format.js";
 
 const aside = document.getElementById("panel");
 
@@ -140,7 +140,7 @@ export class Panel {
 
   steps(steps) {
     if (!steps.length) return h("p", { class: "quiet" }, "None.");
-    return h("ul", { class: "plain steps" }, steps.map((it) => h("li", {}, this.opener(it.key.split("/").slice(-2).join(" / "), { step: it.key }),
+    return h("ul", { class: "plain steps" }, steps.map((it) => h("li", {}, h("span", {}, this.opener(worker(it.key), { step: it.key }), it.key.endsWith("/run") ? null : h("span", { class: "quiet" }, ` ${work(it.key)}`)),
       h("span", { class: it.problem ? "error" : "quiet" }, [it.ended_seconds === null ? "in progress" : duration(it.ended_seconds - it.began_seconds), it.cost_usd ? money(it.cost_usd) : "", it.problem].filter(Boolean).join(" · ")))));
   }
 

@@ -29,12 +29,14 @@ export class Ablations {
       return h("tr", {}, h("th", { scope: "row" }, effect.component),
         h("td", { class: "effect" }, h("div", { class: "diverging", "aria-hidden": "true" },
           h("div", { class: "left" }, helps ? null : wide(h("span", { class: "hurts" }), size)), h("div", { class: "right" }, helps ? wide(h("span", { class: "helps" }), size) : null))),
-        h("td", { class: "number" }, effect.effect === null ? "" : signed(effect.effect)), h("td", { class: "number quiet" }, score(effect.score)),
+        h("td", { class: "number" }, effect.effect === null ? "" : signed(effect.effect, effect.score)), h("td", { class: "number quiet" }, score(effect.score)),
         h("td", { class: "quiet verdict" }, effect.effect === 0 ? "no effect" : helps ? "helps" : "better without"));
     });
-    const gain = it.before !== null && it.after !== null ? (it.before === it.after ? "no gain" : `${score(it.before)} → ${score(it.after)}`) : it.before !== null ? `from ${score(it.before)}` : "";
-    return card(`Path ${it.path}, step ${it.outer}`, {},
-      h("p", { class: "quiet" }, [it.baseline === null ? "" : `unchanged: ${score(it.baseline)}`, gain, it.skipped ? `skipped: ${it.skipped}` : ""].filter(Boolean).join(" · ")),
+    const gain = it.before === null ? "" : it.after === null ? `score before ${score(it.before)}` : it.before === it.after ? `score ${score(it.before)}, no gain` : `score before ${score(it.before)}, after refining ${score(it.after)}`;
+    // The study runs the solution again, and says what it scores as it is: mostly what it had.
+    const unchanged = it.baseline === null || score(it.baseline) === score(it.before) ? "" : `in the study ${score(it.baseline)}`;
+    return card(`Path ${it.path}, outer ${it.outer}`, {},
+      h("p", { class: "quiet" }, [gain, unchanged, it.skipped ? `skipped: ${it.skipped}` : ""].filter(Boolean).join(" · ")),
       rows.length ? h("div", { class: "scroller" }, h("table", { class: "effects" }, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Part"), h("th", { scope: "col" }, "Effect"), h("th", { scope: "col", class: "number" }, "Worse by"), h("th", { scope: "col", class: "number" }, "Without it"), h("th", { scope: "col" }))), h("tbody", {}, rows)))
         : h("p", { class: "quiet" }, it.script ? "The study printed no figures that can be read." : "The study is being written."),
       it.summary ? h("details", {}, h("summary", {}, "What the study found"), h("p", { class: "prose" }, it.summary)) : null,

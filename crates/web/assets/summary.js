@@ -1,7 +1,7 @@
 // Where a run is: the first thing that one sees.
 
 import { card, h, link, replace, wide } from "./dom.js";
-import { clock, duration, isBetter, lane, money, neat, PHASES, place, score, signed, work } from "./format.js";
+import { clock, duration, isBetter, lane, money, neat, PHASES, place, score, signed, told, work } from "./format.js";
 import { Chart } from "./chart.js";
 
 const MARKS = { ended: "✓", failed: "!", skipped: "–", open: "●" };
@@ -44,7 +44,7 @@ export class Summary {
     const first = state.solutions.find((it) => it.kind === "candidate" && it.score !== null);
     const gain = first && shown !== null && shown !== undefined ? shown - first.score : undefined;
     const note = gain === undefined || gain === 0 ? "" : isBetter(shown, first.score, subject.direction)
-      ? `${signed(gain)} since the first script (${score(first.score)})` : `the first script had ${score(first.score)}`;
+      ? `${signed(gain, shown)} since the first script (${score(first.score)})` : `the first script had ${score(first.score)}`;
     const { submission } = state;
     return h("section", { class: "card score", "aria-label": "Best score" },
       h("p", { class: "label" }, state.state === "finished" ? "Validation score" : "Best validation score so far"),
@@ -149,7 +149,7 @@ export class Summary {
     if (!events.length) return h("p", { class: "quiet" }, "Nothing yet.");
     const shown = events.slice(-14).reverse();
     return h("ol", { class: "log", reversed: true }, shown.map((it) => {
-      const line = neat(it.line.split("\n")[0]);
+      const line = told(it.line.split("\n")[0]);
       const phase = /^=== (.*) ===$/.exec(line);
       return h("li", {}, h("time", { datetime: it.at }, clock(it.seconds)), phase ? h("strong", {}, phase[1]) : h("span", {}, line));
     }));

@@ -83,7 +83,7 @@ export class Tree {
     if (parent && it.score !== null && it.kind !== "final" && it.kind !== "early_submission") {
       const gain = it.score - parent.score;
       const tone = gain === 0 ? "same" : isBetter(it.score, parent.score, direction) ? "better" : "worse";
-      delta = h("span", { class: `delta ${tone}`, title: "against what it was made from" }, `${{ same: "=", better: "▲", worse: "▼" }[tone]} ${signed(gain)}`);
+      delta = h("span", { class: `delta ${tone}`, title: "against what it was made from" }, `${{ same: "=", better: "▲", worse: "▼" }[tone]} ${signed(gain, it.score)}`);
     }
     const words = it.outcome === "failed" ? it.error : it.plan;
     const details = [it.cost_usd ? money(it.cost_usd) : "", it.script_seconds ? duration(it.script_seconds) : ""].filter(Boolean).join(" · ");

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 
 /// Remove what finished runs no longer need: workspaces, what scripts printed, conversations
 #[derive(Debug, Args)]
-#[command(after_help = "Journals, solutions, submissions, reports and logs always stay.")]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     /// The folder that holds the run directories, or one of them
     #[arg(default_value = "runs")]
@@ -28,6 +28,13 @@ pub(crate) struct Arguments {
     #[arg(long)]
     yes: bool,
 }
+
+const AFTER_HELP: &str = "\
+Journals, solutions, submissions, reports and logs always stay.
+
+Examples:
+  mle-star clean                          what could go, and how much it is
+  mle-star clean runs/titanic-1 --yes";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if !arguments.runs.is_dir() {

@@ -37,6 +37,9 @@ pub(crate) struct Arguments {
 }
 
 const AFTER_HELP: &str = "\
+Example:
+  mle-star demo --ui                                in a browser as well
+
 What to try next:
   mle-star show runs/<run>                          what happened, step by step
   mle-star run <folder> --agents playbook           the same on data of yours

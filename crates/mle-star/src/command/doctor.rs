@@ -13,7 +13,7 @@ use crate::failure::Failure;
 
 /// Say what works here and what does not, and what to do about it
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 a run would work, 1 it would not")]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     /// The Python that would run the scripts [default: $MLE_STAR_PYTHON, else an environment that
     /// is made once with the usual packages]
@@ -35,6 +35,12 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 a run would work, 1 it would not
+
+Example:
+  mle-star doctor --require-sandbox strong";
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

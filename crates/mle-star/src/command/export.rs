@@ -14,6 +14,7 @@ use crate::failure::Failure;
 
 /// Take the best solution out of a run: the script, its requirements, a notebook, the submission
 #[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     /// The run directory
     run: Utf8PathBuf,
@@ -22,6 +23,10 @@ pub(crate) struct Arguments {
     #[arg(long, short, value_name = "FOLDER")]
     out: Option<Utf8PathBuf>,
 }
+
+const AFTER_HELP: &str = "\
+Example:
+  mle-star export runs/titanic-1 --out best && cd best && pip install -r requirements.txt";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let dir = RunDir::at(&arguments.run);

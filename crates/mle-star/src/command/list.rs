@@ -6,13 +6,14 @@ use camino::{Utf8Path, Utf8PathBuf};
 use clap::Args;
 use mle_star_search::event::Record;
 use mle_star_search::rundir::RunDir;
-use mle_star_view::{Glance, State, Work, plain_json};
+use mle_star_view::{Glance, State, Work, plain_json, score};
 use serde::Serialize;
 
 use crate::failure::Failure;
 
 /// List the runs, the newest last
 #[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     /// The folder that holds the run directories
     #[arg(default_value = "runs")]
@@ -22,6 +23,11 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
+
+const AFTER_HELP: &str = "\
+Examples:
+  mle-star list                     all runs in runs/
+  mle-star list --json | jq -r '.[] | select(.state == \"finished\").name'";
 
 #[derive(Debug, Serialize)]
 struct Listed {
@@ -90,7 +96,7 @@ fn table(listed: &[Listed]) -> String {
             State::Unfinished | State::Empty => overview.best,
         };
         let figures = [
-            best.map_or_else(|| "-".to_owned(), |best| format!("{:.6}", best.get())),
+            best.map_or_else(|| "-".to_owned(), score),
             overview.agent_calls.to_string(),
             overview.scripts.to_string(),
             overview.cost_usd.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.2}")),

@@ -26,7 +26,11 @@ pub(crate) struct Arguments {
 
 const AFTER_HELP: &str = "\
 Without --out, report.html and report.md are written into the run directory, as they are when a run
-ends. The page needs nothing from elsewhere: it can be sent, printed and opened offline.";
+ends. The page needs nothing from elsewhere: it can be sent, printed and opened offline.
+
+Examples:
+  mle-star report runs/titanic-1
+  mle-star report runs/titanic-1 --out titanic.md";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let dir = RunDir::at(camino::absolute_utf8(&arguments.run)?);

@@ -15,6 +15,7 @@ use crate::failure::Failure;
 
 /// Go on with a run after a crash, a kill or an interrupt: nothing that was finished is done again
 #[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     /// The run directory
     run: Utf8PathBuf,
@@ -41,6 +42,12 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     output: Output,
 }
+
+const AFTER_HELP: &str = "\
+Examples:
+  mle-star resume runs/titanic-1
+  mle-star resume runs/titanic-1 -s time_limit_seconds=7200      with more time
+  mle-star resume titanic-1 --data titanic/input                 copied from another machine";
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let agents = arguments.agents.map(|text| text.parse()).transpose();

@@ -85,7 +85,7 @@ pub(crate) struct Arguments {
 
 const AFTER_HELP: &str = "\
 Examples:
-  mle-star run titanic --agents scripted:replies.yaml
+  mle-star run titanic --agents playbook
   mle-star run titanic/task.yaml -s T=2 -s K=2 -s time_limit_seconds=3600
   mle-star run houses --goal \"Predict the price\" --metric rmse
 

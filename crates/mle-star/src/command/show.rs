@@ -11,12 +11,13 @@ use mle_star_exec::limits::size;
 use mle_star_exec::{Captured, Ended};
 use mle_star_search::event::{Output, Record};
 use mle_star_search::rundir::RunDir;
-use mle_star_view::{Detail, Overview, Work, plain_json, plain_lines};
+use mle_star_view::{Detail, Overview, Work, plain_json, plain_lines, score};
 
 use crate::failure::Failure;
 
 /// Look into a run: where it is, what happened, or what one step gave
 #[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     /// The run directory
     run: Utf8PathBuf,
@@ -29,6 +30,12 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
+
+const AFTER_HELP: &str = "\
+Examples:
+  mle-star show runs/titanic-1
+  mle-star show runs/titanic-1 --step phase2/path-0/outer-1/inner-2/coder
+  mle-star show runs/titanic-1 --json | jq .best";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let dir = RunDir::at(&arguments.run);
@@ -56,7 +63,7 @@ fn show_run(records: &[Record], dir: &RunDir, work: Work) -> String {
     let glance = overview.glance();
     let mut lines: Vec<String> =
         records.iter().filter_map(|it| mle_star_view::line(it, Detail::Steps)).collect();
-    let best = glance.best.map_or_else(|| "-".to_owned(), |best| best.to_string());
+    let best = glance.best.map_or_else(|| "-".to_owned(), score);
     lines.push(String::new());
     lines.push(format!(
         "{} · best {best} · {} agent calls · {} scripts · {} warnings",

@@ -12,6 +12,7 @@ use crate::failure::Failure;
 
 /// End a run from elsewhere: what is in flight may finish, and `resume` goes on later
 #[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
     /// The run directory
     run: Utf8PathBuf,
@@ -20,6 +21,11 @@ pub(crate) struct Arguments {
     #[arg(long)]
     finalize: bool,
 }
+
+const AFTER_HELP: &str = "\
+Examples:
+  mle-star stop runs/titanic-1                  `mle-star resume runs/titanic-1` goes on
+  mle-star stop runs/titanic-1 --finalize       with what it has now";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let dir = RunDir::at(&arguments.run);

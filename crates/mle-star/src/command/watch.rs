@@ -17,7 +17,7 @@ use mle_star_search::models::LogLevel;
 use mle_star_search::rundir::RunDir;
 use mle_star_search::step::Request;
 use mle_star_view::log::is_logged;
-use mle_star_view::{Detail, Overview, Style, folded, live, plain, preparing, shell_word};
+use mle_star_view::{Detail, Overview, Style, folded, live, plain, preparing, score, shell_word};
 use mle_star_web::{Patience, Server, Source};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::broadcast::Receiver;
@@ -372,7 +372,7 @@ fn conclude(run: &Run, result: &FinalResult) {
         lines.push(format!("ended early: {}", plain(why)));
     }
     lines.push(format!("scores: {}", phases(result)));
-    let score = result.final_solution.score.map_or_else(|| "none".to_owned(), |it| it.to_string());
+    let score = result.final_solution.score.map_or_else(|| "none".to_owned(), score);
     lines.push(format!("validation score: {score}"));
     lines.push(match result.submission_path.as_str() {
         "" => "submission: none could be made".to_owned(),
@@ -406,7 +406,7 @@ fn what_to_try_next(dir: &RunDir) -> String {
 /// The best score after each phase.
 fn phases(result: &FinalResult) -> String {
     let scores = result.phase_scores().into_iter();
-    let known = scores.filter_map(|(name, score)| Some(format!("{name} {}", score?)));
+    let known = scores.filter_map(|(name, it)| Some(format!("{name} {}", score(it?))));
     known.collect::<Vec<_>>().join(", ")
 }
 

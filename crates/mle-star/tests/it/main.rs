@@ -11,6 +11,7 @@ mod claude;
 mod cli;
 mod containment;
 mod held;
+mod help;
 mod kill;
 mod leaks;
 mod library;

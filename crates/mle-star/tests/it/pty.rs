@@ -78,11 +78,12 @@ impl Terminal {
         self.seen.lock().unwrap().parser.screen().contents()
     }
 
-    /// The lines of the screen that the terminal had to wrap.
-    pub(crate) fn wrapped(&self) -> Vec<String> {
+    /// The lines of the screen that the terminal had to wrap, from the first with `mark` in it on.
+    pub(crate) fn wrapped_from(&self, mark: char) -> Vec<String> {
         let seen = self.seen.lock().unwrap();
         let screen = seen.parser.screen();
         let lines = screen.rows(0, screen.size().1.get()).enumerate();
+        let lines = lines.skip_while(|(_, line)| !line.contains(mark));
         let wrapped = lines.filter(|(row, _)| screen.row_wrapped(u16::try_from(*row).unwrap()));
         wrapped.map(|(_, line)| line).collect()
     }

@@ -110,8 +110,8 @@ impl Shop {
             (r"shop-\d{8}-\d{6}(-\d+)?", "[RUN]"),
             (r"/\S*/python\S*", "[PYTHON]"),
             (r"sandbox: \w+; memory: [0-9.]+ \w?B", "[SANDBOX]"),
+            (r"time [a-z0-9. ]+ \(phase 1: [a-z0-9.:, ]+\)", "[TIMES]"),
             (r"\b\d+\.\d s\b", "[TIME]"),
-            (r"time \d+ s \([a-z0-9, ]+\)", "[TIMES]"),
             (r"\d{4}-\d\d-\d\dT[0-9:.]+Z", "[MOMENT]"),
         ] {
             let volatile = regex_lite::Regex::new(volatile).unwrap();

@@ -144,36 +144,6 @@ fn init_says_what_it_could_not_decide() {
     ");
 }
 
-#[test]
-fn help_of_init() {
-    assert_snapshot!(said(&Shop::new(), &["init", "--help"]), @"
-    --- standard output
-    Write a task.yaml for a folder, from what its data and its description show
-
-    Usage: mle-star init [OPTIONS] <FOLDER>
-
-    Arguments:
-      <FOLDER>  The folder with the data
-
-    Options:
-          --goal <TEXT>    What to predict, if no file in the folder says it
-          --metric <NAME>  The metric, if the description does not name it [alias: --eval]
-          --minimize       The metric is to be minimized
-          --maximize       The metric is to be maximized
-          --force          Replace a task.yaml that is there
-      -h, --help           Print help
-
-    Data is looked for in `input`, `data`, `prepared/public` (MLE-bench) and the folder itself. Zip
-    files that lie there, as Kaggle hands them out, are unpacked into `input`. A description.md,
-    overview.md or README.md tells the metric. Nothing is asked: what was decided is said with its
-    reason, and what could not be decided is marked CHECK in the file.
-
-    Example:
-      mle-star init titanic && mle-star run titanic
-    exit code: 0
-    ");
-}
-
 /// Metrics that are about the same thing.
 fn family(metric: &str) -> &'static str {
     match metric {

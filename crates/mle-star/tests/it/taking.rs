@@ -83,6 +83,20 @@ fn what_is_exported_writes_the_same_submission_without_us() {
 }
 
 #[test]
+fn what_is_exported_of_a_run_that_was_stopped_has_the_score_of_what_is_submitted() {
+    let shop = finished();
+    let journal = fs_err::read_to_string(shop.path().join("runs/first/journal.jsonl")).unwrap();
+    // Phase 2 has found something better by then, which was not submitted yet.
+    let is_before = |line: &&str| !line.contains("\"key\":\"finalization\"");
+    let stopped: String = journal.split_inclusive('\n').take_while(is_before).collect();
+    shop.write("runs/first/journal.jsonl", &stopped);
+    stdout(&shop, &["export", "runs/first", "--out", "out"]);
+    let notebook = fs_err::read_to_string(shop.path().join("out/solution.ipynb")).unwrap();
+    assert!(notebook.contains("r2 (higher is better): 0.6. The data"), "{notebook}");
+    assert!(stdout(&shop, &["show", "runs/first"]).contains("best 0.61 "));
+}
+
+#[test]
 fn clean_says_what_it_would_remove_and_removes_it_when_told() {
     let shop = finished();
     let run = shop.path().join("runs/first");

@@ -86,6 +86,9 @@ fn the_chart_grows_while_a_run_goes_on() {
     assert!(seen.len() >= 3 && seen.is_sorted(), "{seen:?}");
     assert_eq!(last, 11, "{seen:?}");
     browser.wait_for("document.querySelector('#best-score').textContent === '0.90000'");
+    let told =
+        "document.querySelector('.log').innerText.includes('finalization: wrote the submission')";
+    browser.wait_for(told);
     browser.wait_for("document.querySelector('.connection.ended')");
     assert_eq!(browser.complaints(), [""; 0]);
 }
@@ -142,7 +145,11 @@ fn a_solution_opens_by_keyboard_and_shows_what_changed() {
 fn prompts_replies_ablations_setup_and_problems_can_be_read() {
     let Some(mut browser) = browser() else { return };
     let shop = Shop::new();
-    shop.run("T=1 K=1 L=1 M=2").assert().success();
+    // The script of the first candidate does not work and cannot be mended.
+    let wrong =
+        "      score = 0.5$candidate\n      if score == 0.5: raise ValueError('no such column')\n";
+    shop.write("replies.yaml", &REPLIES.replace("      score = 0.5$candidate\n", wrong));
+    shop.run("T=1 K=1 L=1 M=3").assert().success();
     let page = Page::of(&shop, &shop.only_run());
     browser.open(&page.address);
     browser.wait_for("document.querySelector('.chart .mark')");
@@ -154,7 +161,7 @@ fn prompts_replies_ablations_setup_and_problems_can_be_read() {
     shows(&mut browser, "ablations", "The part that matters is then refined");
     shows(&mut browser, "ablations", "gain = 0.0");
     shows(&mut browser, "setup", "Cores per script");
-    shows(&mut browser, "problems", "Problems");
+    shows(&mut browser, "problems", "no such column");
     shows(&mut browser, "agents", "steps, the newest first");
     let step = "phase2/path-0/outer-0/inner-0/coder";
     shows(&mut browser, &format!("agents?step={step}"), "gain = 0.010");

@@ -112,7 +112,7 @@ impl Studies {
             }
             Event::InnerLoopStarted { begins, plan, .. } => {
                 if let Some(study) = self.at(key, seconds) {
-                    study.block = Some(begins.clone());
+                    study.block = Some(beginning(begins));
                     study.plan = Some(shortened(plan));
                 }
             }
@@ -193,6 +193,13 @@ fn component(label: &str) -> String {
     let part = rest.unwrap_or(label).trim();
     let inner = part.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(part);
     shortened_to(inner, 80)
+}
+
+/// A block of code of which the record has the first characters, with a mark where it was cut.
+fn beginning(block: &str) -> String {
+    /// How many that are at most.
+    const RECORDED_CHARS: usize = 200;
+    if block.chars().count() < RECORDED_CHARS { block.to_owned() } else { format!("{block}…") }
 }
 
 #[cfg(test)]

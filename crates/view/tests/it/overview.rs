@@ -109,6 +109,25 @@ fn a_script_that_runs_is_shown_with_its_limit() {
 }
 
 #[test]
+fn the_best_of_a_path_is_never_worse_than_what_it_began_with() {
+    let first = |record: &Record| match record {
+        Record::Happened { key, event: Event::Refined { score, accepted, .. }, .. }
+            if key.as_str() == "phase2/path-0/outer-0/inner-0" =>
+        {
+            Some((*score, *accepted))
+        }
+        _ => None,
+    };
+    let records = until(|record| first(record).is_some());
+    assert_eq!(records.last().and_then(first), Some((Score::new(129.27), false)));
+    let overview = Overview::of(&records);
+    let lane = overview.lanes().iter().find(|it| it.name == "path-0").unwrap();
+    let trend: Vec<Score> = lane.trend.iter().map(|it| it.score).collect();
+    let began = Score::new(129.21);
+    assert_eq!((lane.best, trend), (began, began.into_iter().collect()));
+}
+
+#[test]
 fn a_script_that_waits_for_the_machine_has_not_begun_to_run() {
     let opened = until(|record| matches!(record, Record::Opened { .. }));
     let Some(Record::Opened { header, .. }) = opened.first() else { panic!("no beginning") };

@@ -246,7 +246,7 @@ pub(super) fn studies(overview: &Overview) -> Vec<StudyRow> {
         let gain = study.before.zip(study.after);
         let gain = gain.and_then(|(before, after)| improvement(before, after, direction));
         StudyRow {
-            name: format!("Path {}, step {}", study.path, study.outer),
+            name: format!("Path {}, outer {}", study.path, study.outer),
             effects: effects.collect(),
             summary: plain_lines(&study.summary).trim().to_owned(),
             block: study
