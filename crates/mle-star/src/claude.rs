@@ -341,6 +341,14 @@ fn note(call: &Call, message: &Message) {
             error = retry.error, "a request failed and is made again"
         );
     }
+    if let Message::Other(other) = message
+        && let Some(status) = tools::refused(other)
+    {
+        tracing::warn!(
+            target: "mle_star",
+            step = call.step, role = call.role, status, "the agent has none of our tools"
+        );
+    }
 }
 
 fn reply(answer: Answer) -> Reply {

@@ -31,15 +31,28 @@ pub(super) struct Toolbox {
     profile: ToolProfile,
     data_dir: Utf8PathBuf,
     denied: Vec<String>,
-    /// How often the tools of each role have failed one after another.
-    failures: Arc<Mutex<HashMap<String, u32>>>,
+    failures: Failures,
+}
+
+/// How often the tools of each role have failed one after another, in whatever call.
+#[derive(Debug, Clone, Default)]
+struct Failures(Arc<Mutex<HashMap<String, u32>>>);
+
+impl Failures {
+    /// Counts one more use of a tool. Says how many in a row have failed by now.
+    fn count(&self, role: &str, error: Option<&str>) -> u32 {
+        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let in_a_row = failures.entry(role.to_owned()).or_default();
+        *in_a_row = if error.is_some() { in_a_row.saturating_add(1) } else { 0 };
+        *in_a_row
+    }
 }
 
 impl Toolbox {
     /// Tools for agents that work on the data in `data_dir`.
     pub(super) fn new(config: &PipelineConfig, data_dir: Utf8PathBuf) -> Self {
         let denied = config.denied_commands.clone();
-        Self { profile: config.tool_profile, data_dir, denied, failures: Arc::default() }
+        Self { profile: config.tool_profile, data_dir, denied, failures: Failures::default() }
     }
 
     /// Tools of ours: none, unless agents are to work with tools at all.
@@ -82,16 +95,14 @@ impl Toolbox {
             });
             async move { decision }
         });
-        let failures = Arc::clone(&self.failures);
+        let failures = self.failures.clone();
         let (step, role) = (call.step.clone(), call.role.clone());
         let begun = Instant::now();
         let searches = searches.clone();
         let watch = Hook::after_tool(None, move |done| {
             searches.note(&done);
-            let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
-            let in_a_row = failures.entry(role.clone()).or_default();
-            *in_a_row = if done.error.is_some() { in_a_row.saturating_add(1) } else { 0 };
-            note(&step, &role, id, begun, &done, *in_a_row);
+            let in_a_row = failures.count(&role, done.error.as_deref());
+            note(&step, &role, id, begun, &done, in_a_row);
             async {}
         });
         [judge].into_iter().chain(watch).collect()
@@ -107,6 +118,14 @@ impl Toolbox {
         }
         self.denied.iter().fold(policy, |policy, words| policy.denying(words))
     }
+}
+
+/// What the program says of our tools at its start, if it goes on without them.
+pub(super) fn refused(message: &Value) -> Option<&str> {
+    let servers = message.get("mcp_servers")?.as_array()?;
+    let ours = servers.iter().find(|it| it.get("name").is_some_and(|name| name == SERVER))?;
+    let status = ours.get("status")?.as_str()?;
+    (!["connected", "pending"].contains(&status)).then_some(status)
 }
 
 /// A line in the log for every use of a tool.
@@ -182,6 +201,35 @@ fn list(root: &Utf8Path, folder: &Utf8Path, lines: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// REQ-OR-035
+    #[test]
+    fn failures_in_a_row_are_counted_by_role_until_something_works() {
+        let failures = Failures::default();
+        let uses = [
+            failures.count("coder", Some("exit 1")),
+            failures.count("coder", Some("exit 2")),
+            failures.count("debugger", Some("exit 1")),
+            failures.count("coder", Some("exit 1")),
+            failures.count("debugger", None),
+            failures.count("coder", None),
+            failures.count("coder", Some("exit 1")),
+        ];
+        assert_eq!(uses, [1, 2, 1, 3, 0, 0, 1]);
+    }
+
+    /// REQ-OR-010
+    #[test]
+    fn tools_that_are_not_offered_are_noticed() {
+        let init = |name: &str, status: &str| {
+            let server = json!({ "name": name, "status": status });
+            json!({ "type": "system", "subtype": "init", "mcp_servers": [server] })
+        };
+        assert_eq!(refused(&init(SERVER, "failed")), Some("failed"));
+        assert_eq!(refused(&init(SERVER, "connected")), None);
+        assert_eq!(refused(&init("another", "failed")), None);
+        assert_eq!(refused(&json!({ "type": "system" })), None);
+    }
 
     #[test]
     fn files_are_listed_with_their_sizes() {

@@ -73,6 +73,14 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// The fields of the lines in the log of a run that say `message`.
+fn logged(run: &Utf8Path, message: &str) -> Vec<Value> {
+    let log = fs_err::read_to_string(run.join("log.jsonl")).unwrap();
+    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let lines = lines.filter(|line| line.get("message") == Some(&message.into()));
+    lines.map(|line| line.get("fields").unwrap().clone()).collect()
+}
+
 /// REQ-OR-005, REQ-OR-011, REQ-OR-027, REQ-OR-032
 #[test]
 fn a_whole_run_through_the_real_program_is_the_run_without_it_and_has_a_cost() {
@@ -167,6 +175,8 @@ async fn agents_with_tools_work_in_a_folder_of_their_own_and_change_nothing_else
         "wc -l input/train.csv".to_owned(),
         "head -1 input/train.csv && echo x > inside && cat inside; echo key $ANTHROPIC_API_KEY"
             .to_owned(),
+        "ls nothing".to_owned(),
+        "ls nothing_else".to_owned(),
     ];
     let respond = move |request: &Request| {
         if request.has_tool("StructuredOutput") {
@@ -195,14 +205,22 @@ async fn agents_with_tools_work_in_a_folder_of_their_own_and_change_nothing_else
     let requests = server.requests();
     let results: Vec<_> = requests.iter().flat_map(|request| request.tool_results()).collect();
     let failed: Vec<bool> = results.iter().map(|it| it.is_error).collect();
-    assert_eq!(failed, [true, true, true, false, false, false], "{results:?}");
+    assert_eq!(failed, [true, true, true, false, true, true, false, false], "{results:?}");
     assert!(results[2].text.contains("not allowed"), "{results:?}");
     // The service gets the key, and no tool can ask for it.
     assert!(requests.iter().all(|it| it.header("x-api-key") == Some("sk-ant-0123456789")));
     let key = results[3].text.strip_prefix("id,x,y\nx\nkey ").unwrap();
     assert!(!key.is_empty() && !key.contains("0123456789"), "{key}");
-    assert_eq!(results[4].text, "0.25");
-    assert_eq!(results[5].text, "input/test.csv\t9\ninput/train.csv\t19");
+    assert_eq!(results[6].text, "0.25");
+    assert_eq!(results[7].text, "input/test.csv\t9\ninput/train.csv\t19");
+    // What is denied has not failed: it has not run.
+    let told = |message| logged(&shop.only_run(), message);
+    let of = |fields: &Value, name: &str| fields.get(name).unwrap().clone();
+    let denied: Vec<Value> = told("tool denied").iter().map(|it| of(it, "tool")).collect();
+    assert_eq!(denied, ["Bash"; 3]);
+    let failed: Vec<_> =
+        told("tool failed").iter().map(|it| (of(it, "role"), of(it, "in_a_row"))).collect();
+    assert_eq!(failed, [1, 2].map(|count| (json!("init"), json!(count))));
 }
 
 #[tokio::test]

@@ -197,15 +197,21 @@ async fn every_way_to_combine_solutions_works_for_every_kind_of_target() {
     }
 }
 
-#[tokio::test]
-async fn no_model_is_fitted_twice_on_the_same_table() {
-    let Some(python) = python().await else { return };
+/// The smallest run that predicts a number, and what came of it.
+async fn prices_of_a_few_houses(python: &Utf8Path) -> (Shop, FinalResult) {
     let shop = Shop::new();
     let price = |worth: f64| format!("{worth:.3}");
     shop.write("houses/train.csv", &houses(0..60, Some(price)));
     shop.write("houses/test.csv", &houses(60..80, None));
     let task = task(&shop, "rmse", MetricDirection::Minimize);
-    let result = run(&shop, task, SMALLEST, python.clone()).await;
+    let result = run(&shop, task, SMALLEST, python.to_owned()).await;
+    (shop, result)
+}
+
+#[tokio::test]
+async fn no_model_is_fitted_twice_on_the_same_table() {
+    let Some(python) = python().await else { return };
+    let (shop, result) = prices_of_a_few_houses(&python).await;
     assert!(!shop.only_run().join("shared").exists(), "what scripts shared is of no use any more");
 
     // The script of the run, by itself, in a folder that it shares with nobody but itself.
@@ -285,12 +291,7 @@ for cell in json.load(open(sys.argv[1]))['cells']:
 #[tokio::test]
 async fn what_is_exported_reproduces_the_score_and_the_submission() {
     let Some(python) = python().await else { return };
-    let shop = Shop::new();
-    let price = |worth: f64| format!("{worth:.3}");
-    shop.write("houses/train.csv", &houses(0..60, Some(price)));
-    shop.write("houses/test.csv", &houses(60..80, None));
-    let task = task(&shop, "rmse", MetricDirection::Minimize);
-    let result = run(&shop, task, SMALLEST, python.clone()).await;
+    let (shop, result) = prices_of_a_few_houses(&python).await;
     let out = shop.path().join("out");
     let run = shop.only_run();
     shop.command().args(["export", run.as_str(), "--out", out.as_str()]).assert().success();

@@ -9,7 +9,7 @@ use mle_star_search::event::{Output, Record};
 use mle_star_wire::{Answer, Script, Server, Usage};
 use serde_json::Value;
 
-use super::{calls, claude, result, run, said};
+use super::{calls, claude, logged, result, run, said};
 use crate::playbook::{ONE_AT_A_TIME, houses, python, warnings};
 use crate::shop::{Shop, records};
 
@@ -72,14 +72,6 @@ impl Prices {
             + self.cache_creation * tokens("cache_creation")
             + self.cache_read * tokens("cache_read")
     }
-}
-
-/// The fields of the lines in the log of a run that say `message`.
-fn logged(run: &Utf8Path, message: &str) -> Vec<Value> {
-    let log = fs_err::read_to_string(run.join("log.jsonl")).unwrap();
-    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let lines = lines.filter(|line| line.get("message") == Some(&message.into()));
-    lines.map(|line| line.get("fields").unwrap().clone()).collect()
 }
 
 fn text(fields: &Value, name: &str) -> String {
