@@ -145,7 +145,9 @@ fn running() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = assert_cmd::Command::new(BINARY);
     command.current_dir(folder.path()).args(["demo", "--ui"]);
-    for setting in ["M=3", "T=1", "K=2", "L=2", "R=1", "time_limit_seconds=900"] {
+    for setting in
+        ["M=3", "T=1", "K=2", "L=2", "R=1", "time_limit_seconds=3600", "script_timeout_seconds=600"]
+    {
         command.args(["-s", setting]);
     }
     let began = Instant::now();

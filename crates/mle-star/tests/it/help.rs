@@ -27,9 +27,9 @@ fn every_command_has_a_page_of_help_with_an_example() {
     assert!(commands.len() > 10 && commands.contains(&"init"), "{commands:?}");
     for command in commands.into_iter().filter(|it| *it != "help") {
         let page = help(&[command, "--help"]);
-        assert_snapshot!(format!("help of {command}"), page);
-        assert!(page.contains("Example"), "{command}:\n{page}");
-        assert!(page.contains(&format!("  mle-star {command}")), "{command}:\n{page}");
+        assert_snapshot!(format!("help_of_{command}"), page);
+        let examples = page.split_once("\nExample").map(|(_, it)| it).unwrap_or_default();
+        assert!(examples.contains(&format!("mle-star {command}")), "{command}:\n{page}");
         assert!(page.lines().all(|line| line.chars().count() <= 100), "{command}:\n{page}");
         assert_eq!(page, help(&[command, "-h"]));
         assert_eq!(page, help(&["help", command]));
