@@ -163,12 +163,13 @@ async fn every_way_to_combine_solutions_works_for_every_kind_of_target() {
     let class =
         |worth: f64| ["low", "middle", "high"][(worth / 90.0).clamp(0.0, 2.0) as usize].to_owned();
     let price = |worth: f64| format!("{:.3}", worth + 100.0);
-    let kinds: [(&str, MetricDirection, fn(f64) -> String); 3] = [
-        ("roc_auc", MetricDirection::Maximize, yes_or_no),
-        ("multiclass_log_loss", MetricDirection::Minimize, class),
-        ("rmsle", MetricDirection::Minimize, price),
+    let targets: [fn(f64) -> String; 3] = [yes_or_no, class, price];
+    let metrics = [
+        ("roc_auc", MetricDirection::Maximize),
+        ("multiclass_log_loss", MetricDirection::Minimize),
+        ("rmsle", MetricDirection::Minimize),
     ];
-    for (metric, direction, target) in kinds {
+    for (target, (metric, direction)) in targets.into_iter().zip(metrics) {
         let shop = Shop::new();
         shop.write("houses/train.csv", &houses(0..60, Some(target)));
         shop.write("houses/test.csv", &houses(60..80, None));

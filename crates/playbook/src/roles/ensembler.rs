@@ -42,7 +42,13 @@ pub(crate) fn answer(playbook: &Playbook, input: &Input) -> Result<Reply, AgentE
     let shares: Vec<String> = way.shares.iter().map(u32::to_string).collect();
     let shares = format!("SHARES = [{}]", shares.join(", "));
     sections.push(way.piece.as_section().with_line("SHARES = ", &shares));
-    sections.push(plain(catalogue, "decision_chosen")?);
+    let mut decisions: Vec<&Section> =
+        solutions.iter().filter_map(|it| it.first(Kind::Decision)).collect();
+    decisions.dedup_by_key(|it| it.quoted());
+    sections.push(match decisions.as_slice() {
+        [one] => (*one).clone(),
+        _ => plain(catalogue, "decision_chosen")?,
+    });
     sections.push(validation(playbook)?);
     sections.push(plain(catalogue, "submission")?.with_line("SEEDS = ", SEEDS));
     Ok(code(&Script::new(sections).to_string()))
