@@ -13,6 +13,9 @@ use crate::processes::{self, Part};
 use crate::random::Random;
 use crate::tracer::{Tracer, can_trace};
 
+/// What a run says that can go on as soon as something else is mended.
+const TO_GO_ON: &str = "hint: when that is mended: mle-star resume";
+
 /// Something that happens to the processes or the files of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -272,7 +275,7 @@ impl Fault {
             Self::JournalUnsynced => return journal_breaks(place, life, "fdatasync"),
             Self::JournalUnsyncedAtStart => {
                 life.kill()?;
-                let words = ["journal.jsonl", "Input/output error", "hint: "];
+                let words = ["journal.jsonl", "Input/output error", TO_GO_ON];
                 return refused(place, Handicap::NoSync, &words);
             }
             Self::NoProcessesAtStart => {
@@ -410,7 +413,7 @@ fn journal_stops(place: &Place, life: Life, why: &str) -> anyhow::Result<Afterma
         return Ok(Aftermath::TooLate(place.live()?)); // it had nothing more to write
     }
     ensure!(code == Some(1), "a journal that takes no more ended it with {code:?}: {said}");
-    let missing = ["journal.jsonl", "hint: when that is mended: mle-star resume"];
+    let missing = ["journal.jsonl", TO_GO_ON];
     let missing = missing.iter().find(|it| !said.contains(**it));
     ensure!(missing.is_none(), "it does not say {missing:?}: {said}");
     Ok(Aftermath::Down)

@@ -1,5 +1,7 @@
 //! Wiring: from a task and settings to a run, and from its end to the files people look for.
 
+use std::io::ErrorKind;
+
 use camino::{Utf8Path, Utf8PathBuf};
 use fs_err as fs;
 use jiff::Timestamp;
@@ -598,8 +600,16 @@ impl RunError {
                 mle_star_journal::JournalError::Damaged { .. } => Some(
                     "the line can be mended by hand, or it and all later ones removed".to_owned(),
                 ),
-                mle_star_journal::JournalError::Io(_) => {
-                    Some("check the path and its permissions".to_owned())
+                mle_star_journal::JournalError::Io(error) => {
+                    let is_ours = [ErrorKind::NotFound, ErrorKind::PermissionDenied];
+                    Some(match is_ours.contains(&error.kind()) {
+                        true => "check the path and its permissions".to_owned(),
+                        // As of a disk that is full or broken.
+                        false => format!(
+                            "when that is mended: mle-star resume {}",
+                            shell_word(run.as_str())
+                        ),
+                    })
                 }
                 mle_star_journal::JournalError::Exists { .. }
                 | mle_star_journal::JournalError::Encode(_)
@@ -658,5 +668,26 @@ impl RunError {
                 | Self::NoRun(_)
                 | Self::Venv(VenvError::Requirement { .. })
         ) || matches!(self, Self::Agents(error) if !error.is_want_of_room())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+
+    #[test]
+    fn a_run_on_a_broken_disk_says_how_to_go_on_and_one_that_may_not_be_read_what_to_check() {
+        let hint = |number: i32| {
+            let error = std::io::Error::from_raw_os_error(number);
+            let source = Error::Journal(mle_star_journal::JournalError::Io(error));
+            RunError::Open { run: "runs/shop".into(), source }.hint().unwrap()
+        };
+        assert_eq!(
+            hint(Errno::IO.raw_os_error()),
+            "when that is mended: mle-star resume runs/shop"
+        );
+        assert_eq!(hint(Errno::ACCESS.raw_os_error()), "check the path and its permissions");
     }
 }
