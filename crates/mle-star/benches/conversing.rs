@@ -248,7 +248,9 @@ async fn converse(cli: &Cli) {
     let environment = Environment::default().with("FAKE", steps());
     let pass = Hook::before_tool(None, |_: ToolCall| async { Ok::<_, String>(ToolDecision::Pass) });
     let hooks = vec![pass];
-    let options = Options { environment, hooks, ..Options::default() };
+    // The one folder that is there in every sandbox.
+    let folder = Some(PathBuf::from("/"));
+    let options = Options { environment, hooks, folder, ..Options::default() };
     let mut conversation = Conversation::start(cli, options).await.unwrap();
     let answer = conversation.ask(&"x".repeat(PROMPT_CHARS)).await.unwrap();
     assert_eq!(answer.text.len(), ANSWER_CHARS);
