@@ -19,7 +19,8 @@ fn killed_at_any_moment_a_run_ends_as_if_nothing_had_happened() {
 
 #[test]
 fn whatever_befalls_a_run_it_ends_with_what_its_answers_are_worth() {
-    chaos(&["mix", "--runs", "3", "--seed", "1"]);
+    // Seeds of many faults and few that hang: what hangs is waited for.
+    chaos(&["mix", "--runs", "5", "--seed", "98"]);
 }
 
 #[test]
