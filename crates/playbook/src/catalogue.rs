@@ -316,6 +316,23 @@ fn range(key: &str, value: Option<&str>) -> Result<RangeInclusive<u64>, String> 
 mod tests {
     use super::*;
 
+    /// A blend of a solution may be a way to combine solutions, but stands in another script.
+    #[test]
+    fn what_only_ensembles_define_nothing_else_calls() {
+        let (catalogue, _) = Catalogue::everything();
+        let union = catalogue.section("union").unwrap();
+        let defined =
+            union.body.lines().filter_map(|line| line.strip_prefix("def ")?.split('(').next());
+        let names: Vec<String> =
+            defined.filter(|name| *name != "members").map(|name| format!("{name}(")).collect();
+        assert!(names.len() > 2, "{names:?}");
+        for piece in catalogue.pieces.iter().filter(|it| it.kind != Kind::Ensemble && *it != union)
+        {
+            let called = names.iter().find(|name| piece.body.contains(name.as_str()));
+            assert_eq!(called, None, "in {}", piece.tag());
+        }
+    }
+
     #[test]
     fn every_file_of_the_catalogue_can_be_used() {
         let (catalogue, mut problems) = Catalogue::everything();

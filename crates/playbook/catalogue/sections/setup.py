@@ -90,6 +90,29 @@ def smooth_loss(y, p):
     return log_loss(y, p)
 
 
+def distinct(predictions):
+    """Without the models that say the same as an earlier one: solutions often share a model."""
+    kept = {}
+    for name, p in predictions.items():
+        if not any(np.array_equal(p, other) for other in kept.values()):
+            kept[name] = p
+    return kept
+
+
+def climb(oof, y, seen_as=lambda total: total):
+    """Greedy selection with replacement: a weight for each at the best stage of twenty."""
+    names, counts, total, best = list(oof), {}, 0.0, (np.inf, {})
+    for size in range(20 if len(names) > 1 else 1):
+        losses = {name: smooth_loss(y, seen_as((total + oof[name]) / (size + 1))) for name in names}
+        chosen = min(names, key=losses.get)
+        counts = {**counts, chosen: counts.get(chosen, 0) + 1}
+        total = total + oof[chosen]
+        if losses[chosen] < best[0]:
+            best = losses[chosen], counts
+    counts = best[1] or counts
+    return {name: count / sum(counts.values()) for name, count in counts.items()}
+
+
 def heated(p, temperature):
     """Sharper probabilities below temperature one, softer ones above."""
     power = np.clip(p, 1e-9, 1) ** (1.0 / temperature)

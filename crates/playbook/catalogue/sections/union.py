@@ -31,26 +31,3 @@ def voices(predictions, weights):
     """What each solution says as a whole, blended in its own way."""
     spoken = zip(SOLUTIONS, weights)
     return {f"solution {number}": solution.combine(models_of(number, predictions), own) for number, (solution, own) in enumerate(spoken, start=1)}
-
-
-def distinct(predictions):
-    """Without the models that say the same as an earlier one: solutions often share a model."""
-    kept = {}
-    for name, p in predictions.items():
-        if not any(np.array_equal(p, other) for other in kept.values()):
-            kept[name] = p
-    return kept
-
-
-def climb(oof, y, seen_as=lambda total: total):
-    """Greedy selection with replacement: a weight for each at the best stage of twenty."""
-    names, counts, total, best = list(oof), {}, 0.0, (np.inf, {})
-    for size in range(20 if len(names) > 1 else 1):
-        losses = {name: smooth_loss(y, seen_as((total + oof[name]) / (size + 1))) for name in names}
-        chosen = min(names, key=losses.get)
-        counts = {**counts, chosen: counts.get(chosen, 0) + 1}
-        total = total + oof[chosen]
-        if losses[chosen] < best[0]:
-            best = losses[chosen], counts
-    counts = best[1] or counts
-    return {name: count / sum(counts.values()) for name, count in counts.items()}
