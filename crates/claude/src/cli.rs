@@ -4,11 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::error::Error;
 use crate::options::Environment;
-use crate::process;
+use crate::process::{self, Waiting};
 
 /// How long the program may take to say its version. It is large, and a cold disk is slow.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -17,7 +18,7 @@ const ANSWER: Duration = Duration::from_secs(60);
 const VERSION: &str = "--version";
 
 /// The program, ready to be started.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Cli {
     path: PathBuf,
     version: Version,
@@ -25,9 +26,11 @@ pub struct Cli {
 }
 
 /// How the program is started.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Launch {
     prefix: Vec<OsString>,
+    /// What was started ahead, until it is used.
+    waiting: Arc<Mutex<Option<Waiting>>>,
 }
 
 /// A version of the program.
@@ -56,12 +59,34 @@ impl Launch {
         arguments: impl IntoIterator<Item = A>,
     ) -> Self {
         let arguments = arguments.into_iter().map(Into::into);
-        Self { prefix: std::iter::once(program.into()).chain(arguments).collect() }
+        let prefix = std::iter::once(program.into()).chain(arguments).collect();
+        Self { prefix, waiting: Arc::default() }
+    }
+
+    /// The same, but the other program is started now, with `arguments` only, no variables and in
+    /// the root folder. It does what it can, and then waits to be [told](crate::told) what to start,
+    /// which is when a conversation begins. It must end if it is not told before the end of its
+    /// input. A second conversation starts it again.
+    pub fn ahead<A: Into<OsString>>(
+        program: impl Into<OsString>,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Result<Self, Error> {
+        let program = program.into();
+        let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+        let waiting = Waiting::start(&program, &arguments)?;
+        let waiting = Arc::new(Mutex::new(Some(waiting)));
+        Ok(Self { waiting, ..Self::through(program, arguments) })
     }
 
     /// Whether another program stands in between.
     pub(crate) fn is_direct(&self) -> bool {
         self.prefix.is_empty()
+    }
+
+    /// What was started ahead, if it is still there.
+    pub(crate) fn take_waiting(&self) -> Option<Waiting> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.take().and_then(Waiting::alive)
     }
 
     /// What to execute in order to start `program`, and the arguments that come first.

@@ -15,7 +15,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader, Write as _};
-use std::process::{Child, Command, ExitCode};
+use std::process::{Child, ExitCode};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -25,6 +25,7 @@ use rustix::process::{
 };
 use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
 
+use crate::order::told;
 use crate::tree::kill_descendants;
 
 /// How long the program may go on after the end of its input: it writes its session down.
@@ -34,12 +35,12 @@ const AFTER_SIGNAL: Duration = Duration::from_secs(2);
 /// How long to go on killing.
 const KILLING: Duration = Duration::from_secs(5);
 
-/// Runs the program that the first argument names with the other ones, and leaves nobody behind.
-/// Gives the exit code of the program.
+/// Runs the program that the first argument names with the other ones, or the one that it is
+/// [told](crate::told) to, and leaves nobody behind. Gives the exit code of the program.
 ///
 /// Takes over the process: call it in `main`, before anything else is done.
 pub fn keep(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    match run(arguments.into_iter()) {
+    match run(arguments) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             writeln!(io::stderr(), "{error}").ok();
@@ -49,17 +50,19 @@ pub fn keep(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 // A runtime would do this in half as many lines, but every call waits until the keeper has begun.
-fn run(mut arguments: impl Iterator<Item = OsString>) -> io::Result<u8> {
-    let program = arguments.next().ok_or_else(|| io::Error::other("no program to keep"))?;
+fn run(arguments: impl IntoIterator<Item = OsString>) -> io::Result<u8> {
+    let mut command = told(arguments)()?;
     set_child_subreaper(Some(getpid()))?;
-    let told = woken_by(&[SIGTERM])?;
+    let is_told = woken_by(&[SIGTERM])?;
     // A terminal tells everybody; the program is told by us.
     let happened = woken_by(&[SIGCHLD, SIGINT])?;
-    let child = Command::new(&program).args(arguments).spawn().map_err(|error| {
-        io::Error::new(error.kind(), format!("cannot start {}: {error}", program.display()))
+    let child = command.spawn().map_err(|error| {
+        let program = command.get_program().display();
+        io::Error::new(error.kind(), format!("cannot start {program}: {error}"))
     })?;
+    drop(command);
     let mut kept = Kept { child, ended: None };
-    kept.until_it_must_end(&told, &happened)?;
+    kept.until_it_must_end(&is_told, &happened)?;
     if kept.ended.is_none() {
         kept.signal(Signal::TERM);
         let until = Instant::now() + AFTER_SIGNAL;

@@ -45,6 +45,7 @@ pub mod keeper;
 mod lines;
 pub mod message;
 pub mod options;
+mod order;
 mod process;
 pub mod tools;
 mod tree;
@@ -57,5 +58,6 @@ pub use hooks::{Hook, Permission, StopDecision, ToolCall, ToolDecision, ToolDone
 pub use keeper::keep;
 pub use message::Message;
 pub use options::{Environment, Limits, Options, PermissionMode, Session};
+pub use order::told;
 pub use tools::{Tool, ToolServer};
 pub use uuid::Uuid;

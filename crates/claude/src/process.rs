@@ -1,7 +1,7 @@
 //! Starts the program and ends it, with everything it started.
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
@@ -16,6 +16,7 @@ use crate::cli::Cli;
 use crate::error::Error;
 use crate::lines::Lines;
 use crate::options::Environment;
+use crate::order::Order;
 use crate::tree::kill_descendants;
 
 /// How much of the end of standard error is kept.
@@ -39,6 +40,46 @@ pub(crate) struct Process {
     pub(crate) input: Input,
     pub(crate) lines: Lines<ChildStdout>,
     pub(crate) complaints: Complaints,
+}
+
+/// What stands between us and a program, before it knows which. Dropping it ends it: it reads the
+/// end of its input.
+#[derive(Debug)]
+pub(crate) struct Waiting(Child);
+
+impl Waiting {
+    pub(crate) fn start(program: &OsStr, arguments: &[OsString]) -> Result<Self, Error> {
+        spawn(program, arguments, &[], Path::new("/")).map(Self)
+    }
+
+    /// Itself, if it has not ended meanwhile.
+    pub(crate) fn alive(mut self) -> Option<Self> {
+        matches!(self.0.try_wait(), Ok(None)).then_some(self)
+    }
+}
+
+/// Starts a program with these arguments and no other variables, to talk to.
+fn spawn<'a>(
+    program: &OsStr,
+    arguments: impl IntoIterator<Item = &'a OsString>,
+    variables: &[(OsString, OsString)],
+    folder: &Path,
+) -> Result<Child, Error> {
+    Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .envs(variables.iter().map(|(name, value)| (name, value)))
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0) // what a terminal tells us is not meant for it
+        .spawn()
+        .map_err(|source| {
+            let program = Path::new(program);
+            let missing = if program.is_file() { folder } else { program };
+            Error::NotStarted { path: missing.to_owned(), source }
+        })
 }
 
 /// Standard input, and what is still to be written there. Writing never keeps anybody from
@@ -65,34 +106,31 @@ impl Process {
         folder: &Path,
         line_bytes: usize,
     ) -> Result<Self, Error> {
-        let (program, first) = cli.launch().of(cli.path());
-        let mut child = Command::new(&program)
-            .args(first)
-            .args(arguments)
-            .env_clear()
-            .envs(environment.iter().map(|(name, value)| (name, value)))
-            .current_dir(folder)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0) // what a terminal tells us is not meant for it
-            .spawn()
-            .map_err(|source| {
-                let program = Path::new(&program);
-                let missing = if program.is_file() { folder } else { program };
-                Error::NotStarted { path: missing.to_owned(), source }
-            })?;
-        let none = || Error::NotStarted {
-            path: cli.path().to_owned(),
-            source: io::Error::other("it has no standard streams"),
+        let not_started = |source| Error::NotStarted { path: cli.path().to_owned(), source };
+        let (mut child, first_said) = match cli.launch().take_waiting() {
+            Some(Waiting(child)) => {
+                let order = Order {
+                    folder: folder.to_owned(),
+                    program: cli.path().into(),
+                    arguments: arguments.to_vec(),
+                    variables: environment.to_vec(),
+                };
+                (child, order.to_bytes().map_err(not_started)?)
+            }
+            None => {
+                let (program, first) = cli.launch().of(cli.path());
+                let arguments = first.iter().chain(arguments);
+                (spawn(&program, arguments, environment, folder)?, Vec::new())
+            }
         };
+        let none = || not_started(io::Error::other("it has no standard streams"));
         let stdin = child.stdin.take().ok_or_else(none)?;
         let stdout = child.stdout.take().ok_or_else(none)?;
         let stderr = child.stderr.take().ok_or_else(none)?;
         Ok(Self {
             child,
             is_direct: cli.launch().is_direct(),
-            input: Input { stdin: Some(stdin), waiting: VecDeque::new() },
+            input: Input { stdin: Some(stdin), waiting: first_said.into() },
             lines: Lines::new(stdout, line_bytes),
             complaints: Complaints { stderr: Some(stderr), tail: VecDeque::new() },
         })

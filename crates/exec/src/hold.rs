@@ -1,10 +1,10 @@
 //! Holds a program that works for long and is talked to through its standard streams, such as the
 //! one behind an agent, by the same means as scripts.
 //!
-//! Between us and the program stands a process with one thread: our own program started again, with
-//! the file of a [`Hold`] as its first argument and the program with its arguments after that. The
-//! program has the standard streams, the folder and the variables of that process. It is ended, with
-//! every process that it started, when it ends by itself, when the holder is told to (`SIGTERM`), or
+//! Between us and the program stands a process with one thread: our own program started again, which
+//! calls [`hold`]. It can be started before anybody knows what it is to hold, so that all is prepared
+//! by then. The program has the standard streams of that process. It is ended, with every process
+//! that it started, when it ends by itself, when the holder is told to (`SIGTERM`), or
 //! when the writing side of the holder's standard input is closed, which happens however we die.
 //!
 //! A program that goes beyond its limits is not ended: what it has started is. It will hear of that
@@ -15,11 +15,11 @@
 
 mod relay;
 
-use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -109,19 +109,22 @@ impl Hold {
         gaps(self.confinement.tier, self.confinement.network)
     }
 
-    /// Writes down what the process that holds the program is told; its first argument is this file,
-    /// which the program must not be able to write to.
+    /// Writes down what the process that holds the program is told: [`hold`] is given this file, which
+    /// the program must not be able to write to.
     pub fn write(&self, file: &Utf8Path) -> io::Result<()> {
         fs_err::write(file, serde_json::to_vec(self)?)
     }
 }
 
-/// Runs a program as the file says that the first argument names, with the other ones as its name
-/// and arguments. Gives its exit code, or 127 if it could not be started.
+/// Runs a program as `file` says. Gives its exit code, or 127 if it could not be started.
+///
+/// Which program that is may be found out late: `program` is called when all is prepared for it,
+/// with the file system of the program. It may wait for as long as it likes, but not for anybody
+/// who has given up: then it must fail.
 ///
 /// Takes over the process, which must have one thread: call it first in `main`.
-pub fn hold(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    match carry_out(arguments.into_iter()) {
+pub fn hold(file: impl AsRef<Path>, program: impl FnOnce() -> io::Result<Command>) -> ExitCode {
+    match carry_out(file.as_ref(), program) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             writeln!(io::stderr(), "{error}").ok();
@@ -130,17 +133,12 @@ pub fn hold(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn carry_out(mut arguments: impl Iterator<Item = OsString>) -> io::Result<u8> {
-    let how = std::path::PathBuf::from(arguments.next().unwrap_or_default());
-    let how: Hold = serde_json::from_slice(&fs_err::read(how)?)?;
-    let program = arguments.next().ok_or_else(|| io::Error::other("no program to hold"))?;
-    let folder = std::env::current_dir()?;
+fn carry_out(file: &Path, program: impl FnOnce() -> io::Result<Command>) -> io::Result<u8> {
+    let how: Hold = serde_json::from_slice(&fs_err::read(file)?)?;
     // Orphans of the program become our children, so that they cannot get away.
     set_child_subreaper(Some(getpid()))?;
     let signals = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGCHLD];
     let signals = sys::signals_by_descriptor(&signals)?;
-    let mut command = Command::new(&program);
-    command.args(arguments).current_dir(folder);
     let cell = Cell {
         confinement: &how.confinement,
         limits: &how.limits,
@@ -149,9 +147,10 @@ fn carry_out(mut arguments: impl Iterator<Item = OsString>) -> io::Result<u8> {
         writable: &how.writable,
         temporary: &how.temporary,
     };
-    let mut inmate = cell.start(command).map_err(|error| {
-        io::Error::new(error.kind(), format!("cannot start {}: {error}", program.display()))
-    })?;
+    let failed = |error: io::Error| {
+        io::Error::new(error.kind(), format!("cannot start the program: {error}"))
+    };
+    let mut inmate = cell.start(program).map_err(failed)?;
     let relay = match (inmate.port.take(), how.confinement.network) {
         (Some(port), Network::Port(number)) => {
             Some(Relay::new(port, SocketAddr::from((Ipv4Addr::LOCALHOST, number)))?)
@@ -163,7 +162,7 @@ fn carry_out(mut arguments: impl Iterator<Item = OsString>) -> io::Result<u8> {
     held.until_it_must_end()?;
     held.end()?;
     match held.ended {
-        Some(status) => held.inmate.ended(status).map(code),
+        Some(status) => held.inmate.ended(status).map(code).map_err(failed),
         None => Ok(128 + 9),
     }
 }

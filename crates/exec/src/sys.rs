@@ -4,8 +4,6 @@
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::Command;
 
 use camino::Utf8Path;
 use rustix::process::Pid;
@@ -14,11 +12,11 @@ use rustix::process::Pid;
 pub(crate) enum Split {
     /// The one that called it, with the other one's number.
     Parent(Pid),
-    /// The new one: the first process of its namespaces.
+    /// The new one: the first process of its namespaces, if it has any of its own.
     Child,
 }
 
-/// Makes a copy of this process that is alone in new namespaces.
+/// Makes a copy of this process that is alone in new namespaces of these kinds.
 ///
 /// Only for a process with one thread: other threads may hold locks that the copy needs.
 pub(crate) fn split(namespaces: libc::c_int) -> io::Result<Split> {
@@ -30,18 +28,6 @@ pub(crate) fn split(namespaces: libc::c_int) -> io::Result<Split> {
     let pid = i32::try_from(pid).ok().filter(|&pid| pid >= 0);
     let pid = pid.ok_or_else(io::Error::last_os_error)?;
     Ok(Pid::from_raw(pid).map_or(Split::Child, Split::Parent)) // there is no number 0
-}
-
-/// Has `command` do `work` in its process, just before the program takes over.
-///
-/// Only for a process with one thread: `work` allocates memory.
-pub(crate) fn before_exec(
-    command: &mut Command,
-    work: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
-) {
-    // SAFETY: the rule for such work is to call only what is safe after a fork of a process with
-    // many threads. Ours has one.
-    unsafe { command.pre_exec(work) };
 }
 
 /// How far a change of a mount goes.

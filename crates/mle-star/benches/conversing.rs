@@ -8,7 +8,9 @@
 //! that whatever else the machine does befalls each of them.
 //!
 //! Between the client and the program stands nothing; or a keeper, which leaves nothing behind; or
-//! `mle-star __hold`, which also holds the program in a sandbox, as it does in every run.
+//! `mle-star __hold`, which also holds the program in a sandbox, as it does in every run. What stands
+//! in between is started before the call, as runs do it while the call before waits for the model;
+//! and, to compare, with the call.
 //!
 //! This program is all of them but the last: the client, the stand-in and the keeper.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints or fails")]
@@ -16,6 +18,7 @@
 #[path = "../../claude/tests/fake/main.rs"]
 mod fake;
 
+use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
@@ -40,6 +43,8 @@ const HOLDER: &str = env!("CARGO_BIN_EXE_mle-star");
 const CALLS: usize = 200;
 /// The calls before anything is measured.
 const WARM_UP: usize = 20;
+/// How long before a call what stands in between is started.
+const READY: Duration = Duration::from_millis(10);
 
 /// A call as runs make them: some thousand characters go in and come out.
 const PROMPT_CHARS: usize = 20_000;
@@ -71,8 +76,8 @@ fn measure(runtime: &tokio::runtime::Runtime) {
     let folder = Utf8Path::from_path(folder.path()).unwrap();
 
     let mut ways = vec![
-        ("client".to_owned(), cli.clone()),
-        ("client and keeper".to_owned(), cli.clone().launched(keeper())),
+        Way::new("client", cli.clone(), Vec::new()),
+        Way::new("client and keeper", cli.clone(), vec![this_program().into(), KEEP.into()]),
     ];
     for (tier, network) in [
         (Tier::Off, port),
@@ -84,49 +89,84 @@ fn measure(runtime: &tokio::runtime::Runtime) {
         let of_network = if network == Network::Allow { ", network of the machine" } else { "" };
         let name = format!("client and sandbox `{tier}`{of_network}");
         match runtime.block_on(held(tier, network, &folder.join(ways.len().to_string()))) {
-            Some(launch) => ways.push((name, cli.clone().launched(launch))),
+            Some(words) => ways.push(Way::new(&name, cli.clone(), words)),
             None => println!("{name}: not measured, it does not work here"),
         }
     }
 
-    let mut costs = vec![Vec::new(); ways.len()];
     let mut bare = Vec::new();
     let call = |cli: &Cli| runtime.block_on(converse(cli));
+    let _in_runtime = runtime.enter();
     for _ in 0..WARM_UP {
         converse_bare();
-        ways.iter().for_each(|(_, cli)| call(cli));
+        ways.iter().for_each(|way| call(&way.through()));
+        ways.iter().for_each(|way| call(&way.ahead()));
     }
     let before = resident_kib();
     for _ in 0..CALLS {
-        for ((_, cli), costs) in ways.iter().zip(&mut costs) {
-            let alone = measured(converse_bare);
-            bare.push(alone);
-            costs.push(Cost::beyond(measured(|| call(cli)), alone));
+        for way in &mut ways {
+            for (cli, costs) in [way.ahead(), way.through()].iter().zip(&mut way.costs) {
+                let alone = measured(converse_bare);
+                bare.push(alone);
+                costs.push(Cost::beyond(measured(|| call(cli)), alone));
+            }
         }
     }
     let grown = resident_kib().cast_signed() - before.cast_signed();
 
-    println!("| beyond the program | wall, median | CPU, mean | CPU of processes between, mean |");
-    println!("| --- | --- | --- | --- |");
-    for ((name, cli), costs) in ways.iter().zip(&costs) {
-        let between = mean_of_children(|| call(cli)) - mean_of_children(converse_bare);
-        println!("| {name} | {} | {between:.2} ms |", figures(costs));
+    println!(
+        "| beyond the program | wall, median | CPU, mean | CPU of processes between, mean | wall, nothing started before |"
+    );
+    println!("| --- | --- | --- | --- | --- |");
+    for way in &ways {
+        let between = mean_of_children(|| call(&way.ahead())) - mean_of_children(converse_bare);
+        let Way { name, costs: [ahead, through], .. } = way;
+        let (wall, cpu) = (median_wall(ahead), mean_cpu(ahead));
+        println!("| {name} | {wall} | {cpu} | {between:.2} ms | {} |", median_wall(through));
     }
-    println!("| the program itself | {} | |", figures(&bare));
-    let calls = CALLS * ways.len();
-    println!("| memory of the client after {calls} more calls | {grown:+} KiB | | |");
+    println!("| the program itself | {} | {} | | |", median_wall(&bare), mean_cpu(&bare));
+    let calls = bare.len();
+    println!("| memory of the client after {calls} more calls | {grown:+} KiB | | | |");
+}
+
+/// A way to start the program.
+struct Way {
+    name: String,
+    cli: Cli,
+    /// What stands in between, and its arguments, if anything does.
+    words: Vec<OsString>,
+    /// Of calls for which it was started before, and with the call.
+    costs: [Vec<Cost>; 2],
+}
+
+impl Way {
+    fn new(name: &str, cli: Cli, words: Vec<OsString>) -> Self {
+        Self { name: name.to_owned(), cli, words, costs: [Vec::new(), Vec::new()] }
+    }
+
+    fn through(&self) -> Cli {
+        let launch = match self.words.split_first() {
+            Some((program, arguments)) => Launch::through(program, arguments),
+            None => Launch::direct(),
+        };
+        self.cli.clone().launched(launch)
+    }
+
+    /// The same, ready and waiting.
+    fn ahead(&self) -> Cli {
+        let Some((program, arguments)) = self.words.split_first() else { return self.through() };
+        let launch = Launch::ahead(program, arguments).unwrap();
+        std::thread::sleep(READY);
+        self.cli.clone().launched(launch)
+    }
 }
 
 fn this_program() -> PathBuf {
     std::env::current_exe().unwrap()
 }
 
-fn keeper() -> Launch {
-    Launch::through(this_program(), [KEEP])
-}
-
-/// As runs hold the program, if that works here.
-async fn held(tier: Tier, network: Network, folder: &Utf8Path) -> Option<Launch> {
+/// What holds the program as runs do, if that works here.
+async fn held(tier: Tier, network: Network, folder: &Utf8Path) -> Option<Vec<OsString>> {
     let supervisor = Supervisor { program: HOLDER.into(), arguments: vec!["__shim".to_owned()] };
     let setup = Setup {
         python: machine::detect(None).await.unwrap().python.into(),
@@ -151,7 +191,7 @@ async fn held(tier: Tier, network: Network, folder: &Utf8Path) -> Option<Launch>
         .reaching(network);
     let file = folder.join("hold.json");
     hold.write(&file).unwrap();
-    Some(Launch::through(HOLDER, ["__hold", file.as_str()]))
+    Some([HOLDER, "__hold", file.as_str()].map(OsString::from).into())
 }
 
 /// What something took, in milliseconds.
@@ -174,14 +214,17 @@ fn measured(work: impl FnOnce()) -> Cost {
     Cost { wall: millis(wall), cpu: millis(cpu_time().saturating_sub(cpu)) }
 }
 
-/// The median of the wall time and the mean of the CPU time.
-fn figures(costs: &[Cost]) -> String {
+fn median_wall(costs: &[Cost]) -> String {
     let mut walls: Vec<f64> = costs.iter().map(|cost| cost.wall).collect();
     walls.sort_by(f64::total_cmp);
     let median = walls.get(walls.len() / 2).copied().unwrap_or_default();
+    format!("{median:.2} ms")
+}
+
+fn mean_cpu(costs: &[Cost]) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a few hundred")]
     let mean = costs.iter().map(|cost| cost.cpu).sum::<f64>() / costs.len() as f64;
-    format!("{median:.2} ms | {mean:.2} ms")
+    format!("{mean:.2} ms")
 }
 
 fn millis(time: Duration) -> f64 {

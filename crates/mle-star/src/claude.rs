@@ -3,8 +3,9 @@
 //! The program gets a home of its own for each call, and a new folder in which `./input` is the
 //! data; both end with the call. Of our variables it sees those that say how the model is reached,
 //! but not the key: a forwarder of ours adds that, so that no tool can ask for it. It is held as
-//! scripts are (`enclosure`). [`Credentials`] says whether there is a way to the model at all; `over`
-//! puts other agents in its place. `web` notices when a search of the web came to nothing.
+//! scripts are (`enclosure`), and what holds it is started while the call before waits (`stage`).
+//! [`Credentials`] says whether there is a way to the model at all; `over` puts other agents in its
+//! place. `web` notices when a search of the web came to nothing.
 //!
 //! Where calls go on with the conversation of an earlier one, each goes on with a copy: what it goes
 //! on with stays as it was, so a call that is killed and made again finds what it found before.
@@ -15,10 +16,12 @@
 mod enclosure;
 mod over;
 mod reach;
+mod stage;
 mod tools;
 mod web;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use camino::Utf8PathBuf;
@@ -39,9 +42,10 @@ use mle_star_search::prompt::{PromptError, PromptRegistry};
 use serde_json::Value;
 
 pub(crate) use self::enclosure::Enclosure;
-use self::enclosure::Place;
+use self::enclosure::{Needs, Place};
 pub(crate) use self::over::Over;
 pub(crate) use self::reach::{Reach, leads_to_a_model};
+use self::stage::{Stage, Stages};
 use self::tools::Toolbox;
 use self::web::Searches;
 
@@ -77,10 +81,7 @@ impl Credentials {
 #[derive(Debug)]
 pub(crate) struct Claude {
     cli: Cli,
-    enclosure: Enclosure,
-    /// Where the folders of calls are.
-    state: Scratch,
-    data_dir: Utf8PathBuf,
+    stages: Arc<Stages>,
     permission_mode: PermissionMode,
     permission: Option<Permission>,
     toolbox: Toolbox,
@@ -137,7 +138,7 @@ impl Claude {
         enclosure: Enclosure,
         permission: Option<Permission>,
     ) -> Result<Self, ClaudeError> {
-        let state = Scratch::new("claude")?;
+        let folder = Scratch::new("claude")?;
         Ok(Self {
             name: match &reach {
                 Reach::Forwarded { .. } | Reach::Direct => {
@@ -146,10 +147,8 @@ impl Claude {
                 Reach::Over(over) => format!("claude {} over {}", cli.version(), over.name()),
             },
             cli,
-            enclosure,
-            state,
             toolbox: Toolbox::new(config, data_dir.clone()),
-            data_dir,
+            stages: Arc::new(Stages::new(enclosure, data_dir, folder)),
             permission_mode: match config.permission_mode {
                 // Who wants to be asked is asked.
                 models::PermissionMode::BypassPermissions if permission.is_some() => {
@@ -166,8 +165,8 @@ impl Claude {
 
     /// Starts the program as it will be started, before anything depends on it.
     pub(crate) async fn try_out(&self) -> Result<(), ClaudeError> {
-        let place = Place::new(self.state.path(), &self.data_dir, None)?;
-        let cli = self.cli.clone().launched(self.enclosure.launch(&place, &[], &self.reach)?);
+        let Stage { launch, place } = self.stages.take(&Needs::of(&[], &self.reach, None))?;
+        let cli = self.cli.clone().launched(launch);
         let mut again = TRIALS_MORE;
         loop {
             let tried = cli.try_out(place.work().as_std_path(), &self.environment(&place)).await;
@@ -176,7 +175,7 @@ impl Claude {
                 // As by a system short of memory: nothing is wrong with it.
                 Err(Error::Exited { code: None | Some(128..), .. }) if again > 0 => again -= 1,
                 Err(source) => {
-                    return Err(ClaudeError::Held { tier: self.enclosure.tier(), source });
+                    return Err(ClaudeError::Held { tier: self.stages.enclosure().tier(), source });
                 }
             }
         }
@@ -184,7 +183,7 @@ impl Claude {
 
     /// What the program can do although it should not.
     pub(crate) fn gaps(&self) -> Vec<Gap> {
-        self.enclosure.gaps(&self.reach)
+        self.stages.enclosure().gaps(&self.reach)
     }
 
     /// Answers from the model's own knowledge where the web cannot be searched, and says so.
@@ -242,15 +241,13 @@ impl Claude {
         searches: &Searches,
     ) -> Result<Result<Reply, Error>, AgentError> {
         let _expected = self.reach.expect(id, call);
-        let prepare = || {
-            let kept_in = call.thread.as_ref().map(|thread| thread.folder.as_path());
-            let place = Place::new(self.state.path(), &self.data_dir, kept_in)?;
-            let launch = self.enclosure.launch(&place, &call.tools, &self.reach)?;
-            Ok((place, self.cli.clone().launched(launch)))
-        };
-        let (place, cli) = prepare().map_err(|error: std::io::Error| AgentError::Unavailable {
+        let kept_in = call.thread.as_ref().map(|thread| thread.folder.as_path());
+        let needs = Needs::of(&call.tools, &self.reach, kept_in);
+        let stage = self.stages.take(&needs).map_err(|error| AgentError::Unavailable {
             reason: format!("there is no place for the conversation: {error}"),
         })?;
+        let Stage { launch, place } = stage;
+        let cli = self.cli.clone().launched(launch);
         let (work, home) = (place.work(), place.home());
         let hooks = self.toolbox.hooks(call, id, work.as_std_path(), home.as_std_path(), searches);
         let options = Options { session, hooks, ..self.options(call, &place) };
@@ -258,6 +255,7 @@ impl Claude {
         let answer = match Conversation::start(&cli, options).await {
             Err(error) => Err(error),
             Ok(mut conversation) => {
+                self.stages.set_next(needs);
                 let answer = conversation.ask_watched(&call.prompt, |it| note(call, it)).await;
                 conversation.stop().await;
                 answer

@@ -48,7 +48,8 @@ pub fn supervise_if_asked() -> Option<ExitCode> {
         let folder = arguments.next().and_then(|it| it.into_string().ok()).unwrap_or_default();
         Some(mle_star_exec::supervise(Utf8Path::new(&folder)))
     } else if first == HOLD {
-        Some(mle_star_exec::hold(arguments))
+        let how = arguments.next().unwrap_or_default();
+        Some(mle_star_exec::hold(how, mle_star_claude::told(arguments)))
     } else {
         None
     }

@@ -5,13 +5,13 @@
 //! everything in the namespaces dies, and it dies with us. If the program may reach one port, the
 //! first process waits there for connections on our behalf: it hands us the socket, and dials nobody.
 
-use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::io::{self, IoSlice, IoSliceMut, PipeReader, Read, Write};
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, ExitStatus};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Command, ExitStatus};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use rustix::net::{
@@ -36,6 +36,10 @@ use crate::sys::{self, Split};
 /// The kernel takes no more as the size of temporary files, and no machine has it.
 const MOST_SHARED_MEMORY: u64 = 1 << 50;
 
+/// The exit code of a process that did not become what it should; nobody sees it but who looks at
+/// processes.
+const NOT_STARTED: i32 = 127;
+
 /// What a program is held by.
 #[derive(Debug)]
 pub(crate) struct Cell<'a> {
@@ -57,8 +61,9 @@ pub(crate) struct Inmate {
     pub(crate) top: Pid,
     /// Where it connects to the port that it may reach, if that is not the machine's own.
     pub(crate) port: Option<TcpListener>,
-    /// By which the first process of the namespaces tells how the program ended.
-    told: Option<OwnedFd>,
+    /// By which the first process of the namespaces tells how the program ended, and any how it
+    /// failed to start it.
+    told: Option<PipeReader>,
 }
 
 /// How a program ended, or why it did not begin.
@@ -72,14 +77,12 @@ enum Told {
 impl Inmate {
     /// How the program ended, given how the top process did.
     pub(crate) fn ended(&mut self, status: ExitStatus) -> io::Result<Ended> {
-        let Some(told) = self.told.take() else { return Ok(ended(status)) };
-        let mut text = String::new();
-        std::fs::File::from(told).read_to_string(&mut text)?;
-        match serde_json::from_str(&text) {
-            Ok(Told::Exited(code)) => Ok(Ended::Exited { code }),
-            Ok(Told::Signaled(signal)) => Ok(Ended::Signaled { signal }),
-            Ok(Told::Failed(reason)) => Err(io::Error::other(reason)),
-            Err(_) => Ok(ended(status)), // it was killed before it could tell
+        let told = self.told.take().map(heard).transpose()?.flatten();
+        match told {
+            Some(Told::Exited(code)) => Ok(Ended::Exited { code }),
+            Some(Told::Signaled(signal)) => Ok(Ended::Signaled { signal }),
+            Some(Told::Failed(reason)) => Err(io::Error::other(reason)),
+            None => Ok(ended(status)), // it is the program's own, or was killed before it could tell
         }
     }
 }
@@ -92,36 +95,40 @@ fn ended(status: ExitStatus) -> Ended {
 }
 
 impl Cell<'_> {
-    /// Starts `command` inside.
-    pub(crate) fn start(&self, command: Command) -> io::Result<Inmate> {
+    /// Starts inside what `command` gives, which is asked when all is prepared.
+    pub(crate) fn start(
+        &self,
+        command: impl FnOnce() -> io::Result<Command>,
+    ) -> io::Result<Inmate> {
         let lockdown = self.lockdown()?;
         match self.confinement.tier {
             Tier::Strong => self.start_in_namespaces(command, lockdown),
-            Tier::Fallback | Tier::Limits | Tier::Off => {
-                let top = self.start_here(command, lockdown)?;
-                Ok(Inmate { top, port: None, told: None })
-            }
+            Tier::Fallback | Tier::Limits | Tier::Off => self.start_here(command, lockdown),
         }
     }
 
-    fn start_here(&self, mut command: Command, mut lockdown: Lockdown) -> io::Result<Pid> {
+    fn start_here(
+        &self,
+        command: impl FnOnce() -> io::Result<Command>,
+        mut lockdown: Lockdown,
+    ) -> io::Result<Inmate> {
         lockdown.reach.readable.push(PROCESSES.into());
         lockdown.reach.readable.extend(ACCOUNTS.map(Utf8PathBuf::from));
         if !self.confinement.devices.is_empty() {
             lockdown.reach.writable.push(OWN_PROCESS.into());
         }
         lockdown.reach.readable.extend(PROCESSOR_TIME.iter().map(Utf8PathBuf::from));
-        sys::before_exec(&mut command, move || {
+        let (top, told) = start(|| {
             die_with_parent()?;
-            lockdown.enter()
-        });
-        let child = command.spawn()?;
-        pid_of(&child)
+            lockdown.enter()?;
+            command()
+        })?;
+        Ok(Inmate { top, port: None, told: Some(told) })
     }
 
     fn start_in_namespaces(
         &self,
-        mut command: Command,
+        command: impl FnOnce() -> io::Result<Command>,
         mut lockdown: Lockdown,
     ) -> io::Result<Inmate> {
         let mut namespaces = libc::CLONE_NEWUSER
@@ -144,7 +151,7 @@ impl Cell<'_> {
                     Network::Port(_) => receive_socket(&get)?,
                     Network::Deny | Network::Allow => None,
                 };
-                Ok(Inmate { top: first, port, told: Some(told.into()) })
+                Ok(Inmate { top: first, port, told: Some(told) })
             }
             Split::Child => {
                 drop((told, go, get));
@@ -163,13 +170,13 @@ impl Cell<'_> {
                         }
                         // It may do as it likes in a network of its own.
                         lockdown.reach.network = Network::Allow;
-                        sys::before_exec(&mut command, move || lockdown.enter());
-                        run_to_its_end(command)
+                        run_to_its_end(|| {
+                            lockdown.enter()?;
+                            command()
+                        })
                     });
                 let said = said.unwrap_or_else(|error| Told::Failed(error.to_string()));
-                let text = serde_json::to_string(&said).unwrap_or_default();
-                let written = tell.write_all(text.as_bytes());
-                end_at_once(if written.is_ok() { 0 } else { 1 })
+                end_at_once(if say(&said, &mut tell).is_ok() { 0 } else { 1 })
             }
         }
     }
@@ -284,18 +291,42 @@ fn kernel_version() -> (u32, u32) {
     }
 }
 
+/// Starts a process that becomes what `command` gives. If it cannot, it tells why.
+fn start(command: impl FnOnce() -> io::Result<Command>) -> io::Result<(Pid, PipeReader)> {
+    let (told, mut tell) = io::pipe()?;
+    match sys::split(0)? {
+        Split::Parent(program) => Ok((program, told)),
+        Split::Child => {
+            let error = command().map_or_else(|error| error, |mut command| command.exec());
+            say(&Told::Failed(error.to_string()), &mut tell).ok(); // there is nobody else to tell
+            end_at_once(NOT_STARTED)
+        }
+    }
+}
+
+fn say(told: &Told, to: &mut impl Write) -> io::Result<()> {
+    to.write_all(serde_json::to_string(told)?.as_bytes())
+}
+
+/// What was said, if anything was.
+fn heard(mut from: impl Read) -> io::Result<Option<Told>> {
+    let mut text = String::new();
+    from.read_to_string(&mut text)?;
+    Ok(serde_json::from_str(&text).ok())
+}
+
 /// The life of the first process: starts the program, and collects orphans until it ends.
-fn run_to_its_end(mut command: Command) -> io::Result<Told> {
-    let program = pid_of(&command.spawn()?)?;
-    drop(command); // its streams end with the program's own processes
+fn run_to_its_end(command: impl FnOnce() -> io::Result<Command>) -> io::Result<Told> {
+    let (program, told) = start(command)?;
     let_go_of_streams()?;
     loop {
         match wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == program => {
-                return Ok(match (status.exit_status(), status.terminating_signal()) {
+                let ended = match (status.exit_status(), status.terminating_signal()) {
                     (Some(code), _) => Told::Exited(code),
                     (None, signal) => Told::Signaled(signal.unwrap_or_default()),
-                });
+                };
+                return Ok(heard(told)?.unwrap_or(ended));
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -317,9 +348,4 @@ fn let_go_of_streams() -> io::Result<()> {
 #[expect(clippy::exit, reason = "the life of this process ends here")]
 fn end_at_once(code: i32) -> ! {
     std::process::exit(code)
-}
-
-fn pid_of(child: &Child) -> io::Result<Pid> {
-    let pid = Pid::from_raw(child.id().cast_signed());
-    pid.ok_or_else(|| io::Error::other("the child has no process number"))
 }

@@ -24,14 +24,10 @@ pub(crate) struct Lockdown {
 }
 
 impl Lockdown {
-    /// Gives it all up. What goes wrong is also written to standard error, because only a number
-    /// gets from here to the caller.
+    /// Gives it all up.
     pub(crate) fn enter(&self) -> io::Result<()> {
-        self.try_enter().map_err(|(doing, error)| {
-            let message = format!("{doing}: {error}\n");
-            rustix::io::write(rustix::stdio::stderr(), message.as_bytes()).ok();
-            error
-        })
+        self.try_enter()
+            .map_err(|(doing, error)| io::Error::new(error.kind(), format!("{doing}: {error}")))
     }
 
     fn try_enter(&self) -> Result<(), (&'static str, io::Error)> {

@@ -44,7 +44,7 @@ impl Running {
             writable: std::slice::from_ref(&spec.workspace),
             temporary: &spec.workspace.join(TMP),
         };
-        let inmate = cell.start(command)?;
+        let inmate = cell.start(|| Ok(command))?;
         Ok(Self { top: inmate.top, stdout: stdout.into(), stderr: stderr.into(), inmate })
     }
 

@@ -36,6 +36,27 @@ pub(crate) struct Enclosure {
     hold: Hold,
 }
 
+/// How calls differ in what holds the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Needs {
+    network: Network,
+    /// Whether it proves by itself to a service who we are.
+    finds_its_own_way: bool,
+    /// Where its conversation is kept for later calls, if it is.
+    pub(super) conversations: Option<Utf8PathBuf>,
+}
+
+impl Needs {
+    /// Those of a call with these tools.
+    pub(super) fn of(tools: &[String], reach: &Reach, conversations: Option<&Utf8Path>) -> Self {
+        Self {
+            network: network(tools, reach),
+            finds_its_own_way: matches!(reach, Reach::Direct),
+            conversations: conversations.map(Utf8Path::to_owned),
+        }
+    }
+}
+
 /// The folders of one call.
 #[derive(Debug)]
 pub(super) struct Place {
@@ -103,19 +124,26 @@ impl Enclosure {
         Self { holder, hold }
     }
 
-    /// How the program is started for a call that has these tools.
-    pub(super) fn launch(
-        &self,
-        place: &Place,
-        tools: &[String],
-        reach: &Reach,
-    ) -> std::io::Result<Launch> {
-        let network = network(tools, reach);
+    /// How the program is started for a call with these needs.
+    pub(super) fn launch(&self, place: &Place, needs: &Needs) -> std::io::Result<Launch> {
+        let file = self.write(place, needs)?;
+        Ok(Launch::through(self.holder.as_std_path(), [executor::HOLD, file.as_str()]))
+    }
+
+    /// The same, with the process that will hold the program started now.
+    pub(super) fn launch_ahead(&self, place: &Place, needs: &Needs) -> std::io::Result<Launch> {
+        let file = self.write(place, needs)?;
+        Launch::ahead(self.holder.as_std_path(), [executor::HOLD, file.as_str()])
+            .map_err(std::io::Error::other)
+    }
+
+    /// Writes down how the program is held, and where that is written.
+    fn write(&self, place: &Place, needs: &Needs) -> std::io::Result<Utf8PathBuf> {
         let mut files: Vec<Utf8PathBuf> = Vec::new();
-        if network == Network::Allow {
+        if needs.network == Network::Allow {
             files.extend(CERTIFICATES.iter().filter_map(|name| file_in(name)));
         }
-        if matches!(reach, Reach::Direct) {
+        if needs.finds_its_own_way {
             files.extend(OF_SERVICES.iter().filter_map(|name| file_in(name)));
         }
         let hold = self
@@ -125,14 +153,14 @@ impl Enclosure {
             .writing(place.home())
             .writing(place.work())
             .reading(files)
-            .reaching(network);
+            .reaching(needs.network);
         let hold = match &place.conversations {
             Some(folder) => hold.writing(folder.clone()),
             None => hold,
         };
         let file = place.folder("hold.json"); // in none of the folders above
         hold.write(&file)?;
-        Ok(Launch::through(self.holder.as_std_path(), [executor::HOLD, file.as_str()]))
+        Ok(file)
     }
 
     /// What agents that can start programs can do although they should not.
