@@ -83,6 +83,12 @@ impl Launch {
         self.prefix.is_empty()
     }
 
+    /// The number of the process that was started ahead, as long as it waits.
+    pub fn waiting_process(&self) -> Option<u32> {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.as_ref().and_then(Waiting::id)
+    }
+
     /// What was started ahead, if it is still there.
     pub(crate) fn take_waiting(&self) -> Option<Waiting> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);

@@ -52,6 +52,10 @@ impl Waiting {
         spawn(program, arguments, &[], Path::new("/")).map(Self)
     }
 
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.0.id()
+    }
+
     /// Itself, if it has not ended meanwhile.
     pub(crate) fn alive(mut self) -> Option<Self> {
         matches!(self.0.try_wait(), Ok(None)).then_some(self)

@@ -158,7 +158,16 @@ fn carry_out(file: &Path, program: impl FnOnce() -> io::Result<Command>) -> io::
         (_, Network::Port(_) | Network::Deny | Network::Allow) => None,
     };
     let files = Files::below(how.writable.iter().cloned());
-    let mut held = Held { how: &how, inmate, signals, relay, ended: None, next_look: None, files };
+    let mut held = Held {
+        how: &how,
+        inmate,
+        is_begun: false,
+        signals,
+        relay,
+        ended: None,
+        next_look: None,
+        files,
+    };
     held.until_it_must_end()?;
     held.end()?;
     match held.ended {
@@ -180,6 +189,9 @@ fn code(ended: Ended) -> u8 {
 struct Held<'a> {
     how: &'a Hold,
     inmate: Inmate,
+    /// Whether the program has taken over. Until then, however long it takes, there is nothing to
+    /// look at.
+    is_begun: bool,
     signals: OwnedFd,
     relay: Option<Relay>,
     ended: Option<ExitStatus>,
@@ -194,7 +206,8 @@ impl Held<'_> {
     fn until_it_must_end(&mut self) -> io::Result<()> {
         let mut closed: Option<Instant> = None;
         loop {
-            let is_told = self.listen(LOOK, closed.is_none())?;
+            let at_most = (self.is_begun || closed.is_some()).then_some(LOOK);
+            let is_told = self.listen(at_most, closed.is_none())?;
             self.collect()?;
             if closed.is_none() && input_is_closed() {
                 closed = Some(Instant::now());
@@ -215,7 +228,7 @@ impl Held<'_> {
             }
             let until = Instant::now() + AFTER_SIGNAL;
             while self.ended.is_none() && Instant::now() < until {
-                self.listen(Duration::from_millis(10), false)?;
+                self.listen(Some(Duration::from_millis(10)), false)?;
                 self.collect()?;
             }
         }
@@ -233,9 +246,9 @@ impl Held<'_> {
 
     /// Passes on what the program sends and gets, at most so long, or until something happens. Says
     /// whether somebody told us to stop.
-    fn listen(&mut self, at_most: Duration, to_input: bool) -> io::Result<bool> {
-        let timeout = Timespec::try_from(at_most).map_err(io::Error::other)?;
-        let stdin = io::stdin();
+    fn listen(&mut self, at_most: Option<Duration>, to_input: bool) -> io::Result<bool> {
+        let timeout = at_most.map(Timespec::try_from).transpose().map_err(io::Error::other)?;
+        let (stdin, begun) = (io::stdin(), self.inmate.begun());
         let mut descriptors = vec![PollFd::new(&self.signals, PollFlags::IN)];
         if to_input {
             // Nothing is read: what is in it is for the program. Its end is told unasked.
@@ -244,10 +257,15 @@ impl Held<'_> {
         if let Some(relay) = &self.relay {
             relay.awaited(&mut descriptors);
         }
-        match poll(&mut descriptors, Some(&timeout)) {
+        if !self.is_begun {
+            // The last one, so that it can be told from the others.
+            descriptors.push(PollFd::from_borrowed_fd(begun, PollFlags::empty()));
+        }
+        match poll(&mut descriptors, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
+        self.is_begun |= descriptors.last().is_some_and(|it| it.revents().contains(PollFlags::HUP));
         if let Some(relay) = &mut self.relay {
             relay.pass_on();
         }
@@ -298,7 +316,7 @@ impl Held<'_> {
     /// Kills what the program has started if all of it together goes beyond the limits.
     fn look(&mut self) {
         let now = Instant::now();
-        if self.next_look.is_some_and(|next| now < next) {
+        if !self.is_begun || self.next_look.is_some_and(|next| now < next) {
             return;
         }
         self.next_look = Some(now + LOOK);

@@ -165,13 +165,17 @@ impl Claude {
 
     /// Starts the program as it will be started, before anything depends on it.
     pub(crate) async fn try_out(&self) -> Result<(), ClaudeError> {
-        let Stage { launch, place } = self.stages.take(&Needs::of(&[], &self.reach, None))?;
+        let needs = Needs::of(&[], &self.reach, None);
+        let Stage { launch, place, .. } = self.stages.take(&needs)?;
         let cli = self.cli.clone().launched(launch);
         let mut again = TRIALS_MORE;
         loop {
             let tried = cli.try_out(place.work().as_std_path(), &self.environment(&place)).await;
             match tried {
-                Ok(()) => return Ok(()),
+                Ok(()) => {
+                    self.stages.set_next(needs); // most calls have these
+                    return Ok(());
+                }
                 // As by a system short of memory: nothing is wrong with it.
                 Err(Error::Exited { code: None | Some(128..), .. }) if again > 0 => again -= 1,
                 Err(source) => {
@@ -246,7 +250,7 @@ impl Claude {
         let stage = self.stages.take(&needs).map_err(|error| AgentError::Unavailable {
             reason: format!("there is no place for the conversation: {error}"),
         })?;
-        let Stage { launch, place } = stage;
+        let Stage { launch, place, was_ready } = stage;
         let cli = self.cli.clone().launched(launch);
         let (work, home) = (place.work(), place.home());
         let hooks = self.toolbox.hooks(call, id, work.as_std_path(), home.as_std_path(), searches);
@@ -264,7 +268,7 @@ impl Claude {
         tracing::debug!(
             target: "mle_star",
             step = call.step, lane = call.lane, role = call.role, session = %id,
-            elapsed_ms = millis(begun), ok = answer.is_ok(), "conversation ended"
+            elapsed_ms = millis(begun), ok = answer.is_ok(), was_ready, "conversation ended"
         );
         let kept = call.thread.is_some().then(|| id.to_string());
         Ok(answer.map(|answer| Reply { session: kept, ..reply(answer) }))

@@ -14,6 +14,11 @@ pub(crate) fn keeper() -> Launch {
     Launch::through(env!("CARGO_BIN_EXE_claude-keeper"), [] as [&str; 0])
 }
 
+/// The same, started before it is needed.
+pub(crate) fn keeper_ahead() -> Launch {
+    Launch::ahead(env!("CARGO_BIN_EXE_claude-keeper"), [] as [&str; 0]).unwrap()
+}
+
 /// Options with short limits, for a program that takes these steps.
 pub(crate) fn options(steps: &Value) -> Options {
     let limits = Limits {

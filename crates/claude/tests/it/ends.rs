@@ -7,7 +7,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::bench::{
-    cli, eventually, greeted, keeper, mark, options, processes_with, result, start, talk,
+    cli, eventually, greeted, keeper, keeper_ahead, mark, options, processes_with, result, start,
+    talk,
 };
 
 fn kill(pid: u32) {
@@ -86,7 +87,7 @@ async fn stopping_ends_one_that_neither_reads_nor_obeys_with_all_its_children() 
 /// REQ-OR-011
 #[tokio::test]
 async fn dropping_ends_it_with_all_its_children() {
-    for launch in [Launch::direct(), keeper()] {
+    for launch in [Launch::direct(), keeper(), keeper_ahead()] {
         let mark = mark();
         let conversation = with_child(launch, &mark).await;
         let id = conversation.process_id().unwrap();
@@ -139,10 +140,37 @@ fn the_keeper_hands_the_exit_code_through_and_says_what_it_cannot_start() {
     };
     assert_eq!(keep(&["sh", "-c", "exit 7"]), (Some(7), String::new()));
     assert_eq!(keep(&["sh", "-c", "kill -9 $$"]), (Some(137), String::new()));
-    assert_eq!(keep(&[]), (Some(127), "no program to keep\n".to_owned()));
+    assert_eq!(keep(&[]), (Some(127), "nothing to start\n".to_owned()));
     let (code, said) = keep(&["/nonexistent/program"]);
     assert_eq!(code, Some(127));
     assert!(said.starts_with("cannot start /nonexistent/program: "), "{said}");
+}
+
+#[tokio::test]
+async fn a_keeper_that_waits_is_used_once_if_it_lives_and_ends_if_it_is_not_used() {
+    let launch = keeper_ahead();
+    let waiting = launch.waiting_process().unwrap();
+    let cli = cli().await.launched(launch);
+    let first = Conversation::start(&cli, options(&greeted(json!([])))).await.unwrap();
+    let second = Conversation::start(&cli, options(&greeted(json!([])))).await.unwrap();
+    assert_eq!(first.process_id(), Some(waiting));
+    assert_ne!(second.process_id(), Some(waiting));
+
+    let launch = keeper_ahead();
+    let killed = launch.waiting_process().unwrap();
+    kill(killed);
+    let is_gone =
+        |pid: u32| fs_err::read(format!("/proc/{pid}/cmdline")).unwrap_or_default().is_empty();
+    eventually("its end", || is_gone(killed)).await;
+    let cli = cli.launched(launch);
+    let other = Conversation::start(&cli, options(&greeted(json!([])))).await.unwrap();
+    assert_ne!(other.process_id(), Some(killed));
+
+    let unused = keeper_ahead();
+    let waiting = unused.waiting_process().unwrap();
+    assert!(!is_gone(waiting));
+    drop(unused);
+    eventually("its end", || is_gone(waiting)).await;
 }
 
 /// A conversation with a program that has started a process in a session of its own.

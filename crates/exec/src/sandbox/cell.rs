@@ -5,10 +5,10 @@
 //! everything in the namespaces dies, and it dies with us. If the program may reach one port, the
 //! first process waits there for connections on our behalf: it hands us the socket, and dials nobody.
 
-use std::io::{self, IoSlice, IoSliceMut, PipeReader, Read, Write};
+use std::io::{self, IoSlice, IoSliceMut, PipeReader, PipeWriter, Read, Write};
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Command, ExitStatus};
@@ -61,8 +61,9 @@ pub(crate) struct Inmate {
     pub(crate) top: Pid,
     /// Where it connects to the port that it may reach, if that is not the machine's own.
     pub(crate) port: Option<TcpListener>,
-    /// By which the first process of the namespaces tells how the program ended, and any how it
-    /// failed to start it.
+    /// Is closed when the program takes over; before that, it is told here why it cannot.
+    begun: PipeReader,
+    /// By which the first process of the namespaces tells how the program ended.
     told: Option<PipeReader>,
 }
 
@@ -75,10 +76,16 @@ enum Told {
 }
 
 impl Inmate {
+    /// What is closed when the program takes over from what prepared all for it.
+    pub(crate) fn begun(&self) -> BorrowedFd<'_> {
+        self.begun.as_fd()
+    }
+
     /// How the program ended, given how the top process did.
     pub(crate) fn ended(&mut self, status: ExitStatus) -> io::Result<Ended> {
+        let failed = heard(&mut self.begun)?;
         let told = self.told.take().map(heard).transpose()?.flatten();
-        match told {
+        match failed.or(told) {
             Some(Told::Exited(code)) => Ok(Ended::Exited { code }),
             Some(Told::Signaled(signal)) => Ok(Ended::Signaled { signal }),
             Some(Told::Failed(reason)) => Err(io::Error::other(reason)),
@@ -118,12 +125,13 @@ impl Cell<'_> {
             lockdown.reach.writable.push(OWN_PROCESS.into());
         }
         lockdown.reach.readable.extend(PROCESSOR_TIME.iter().map(Utf8PathBuf::from));
-        let (top, told) = start(|| {
+        let (begun, fail) = io::pipe()?;
+        let top = start(fail, || {
             die_with_parent()?;
             lockdown.enter()?;
             command()
         })?;
-        Ok(Inmate { top, port: None, told: Some(told) })
+        Ok(Inmate { top, port: None, begun, told: None })
     }
 
     fn start_in_namespaces(
@@ -140,21 +148,22 @@ impl Cell<'_> {
             namespaces |= libc::CLONE_NEWNET;
         }
         let (told, mut tell) = io::pipe()?;
+        let (begun, fail) = io::pipe()?;
         let (mut wait_for_go, mut go) = io::pipe()?;
         let (get, give) = UnixStream::pair()?;
         let outside = Identity::own();
         match sys::split(namespaces)? {
             Split::Parent(first) => {
-                drop(give);
+                drop((give, fail));
                 go.write_all(b"!")?;
                 let port = match self.confinement.network {
                     Network::Port(_) => receive_socket(&get)?,
                     Network::Deny | Network::Allow => None,
                 };
-                Ok(Inmate { top: first, port, told: Some(told) })
+                Ok(Inmate { top: first, port, begun, told: Some(told) })
             }
             Split::Child => {
-                drop((told, go, get));
+                drop((told, begun, go, get));
                 // If the supervisor died before this, there is nobody to say go.
                 let ready = die_with_parent().and_then(|()| wait_for_go.read_exact(&mut [0]));
                 let said = ready
@@ -170,7 +179,7 @@ impl Cell<'_> {
                         }
                         // It may do as it likes in a network of its own.
                         lockdown.reach.network = Network::Allow;
-                        run_to_its_end(|| {
+                        run_to_its_end(fail, || {
                             lockdown.enter()?;
                             command()
                         })
@@ -292,13 +301,12 @@ fn kernel_version() -> (u32, u32) {
 }
 
 /// Starts a process that becomes what `command` gives. If it cannot, it tells why.
-fn start(command: impl FnOnce() -> io::Result<Command>) -> io::Result<(Pid, PipeReader)> {
-    let (told, mut tell) = io::pipe()?;
+fn start(mut fail: PipeWriter, command: impl FnOnce() -> io::Result<Command>) -> io::Result<Pid> {
     match sys::split(0)? {
-        Split::Parent(program) => Ok((program, told)),
+        Split::Parent(program) => Ok(program),
         Split::Child => {
             let error = command().map_or_else(|error| error, |mut command| command.exec());
-            say(&Told::Failed(error.to_string()), &mut tell).ok(); // there is nobody else to tell
+            say(&Told::Failed(error.to_string()), &mut fail).ok(); // there is nobody else to tell
             end_at_once(NOT_STARTED)
         }
     }
@@ -316,17 +324,19 @@ fn heard(mut from: impl Read) -> io::Result<Option<Told>> {
 }
 
 /// The life of the first process: starts the program, and collects orphans until it ends.
-fn run_to_its_end(command: impl FnOnce() -> io::Result<Command>) -> io::Result<Told> {
-    let (program, told) = start(command)?;
+fn run_to_its_end(
+    fail: PipeWriter,
+    command: impl FnOnce() -> io::Result<Command>,
+) -> io::Result<Told> {
+    let program = start(fail, command)?;
     let_go_of_streams()?;
     loop {
         match wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == program => {
-                let ended = match (status.exit_status(), status.terminating_signal()) {
+                return Ok(match (status.exit_status(), status.terminating_signal()) {
                     (Some(code), _) => Told::Exited(code),
                     (None, signal) => Told::Signaled(signal.unwrap_or_default()),
-                };
-                return Ok(heard(told)?.unwrap_or(ended));
+                });
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),

@@ -18,6 +18,8 @@ use super::enclosure::{Enclosure, Needs, Place};
 pub(super) struct Stage {
     pub(super) launch: Launch,
     pub(super) place: Place,
+    /// Whether it was set before it was needed.
+    pub(super) was_ready: bool,
 }
 
 /// All stages of a run.
@@ -49,7 +51,7 @@ impl Stages {
         drop(ready);
         let place = self.place(needs)?;
         let launch = self.enclosure.launch(&place, needs)?;
-        Ok(Stage { launch, place })
+        Ok(Stage { launch, place, was_ready: false })
     }
 
     /// Sets the next one for a call with these needs, unless there is one; later, and beside what
@@ -73,7 +75,7 @@ impl Stages {
         let launch = self.enclosure.launch_ahead(&place, &needs)?;
         let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         if !is_there(&ready) {
-            ready.push((needs, Stage { launch, place }));
+            ready.push((needs, Stage { launch, place, was_ready: true }));
         }
         Ok(())
     }

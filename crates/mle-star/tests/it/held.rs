@@ -236,9 +236,10 @@ fn a_whole_run_works_with_limits_alone() {
     a_whole_run_in("limits");
 }
 
-/// A shell that sleeps, and one that went into the background in a session of its own.
+/// A shell that sleeps, one that went into the background in a session of its own, and what waits
+/// to hold the next program.
 #[tokio::test]
-async fn killing_the_run_leaves_neither_program_nor_shells_in_any_tier() {
+async fn killing_the_run_leaves_nothing_in_any_tier() {
     let Some(claude) = claude() else { return };
     for (number, tier) in ["strong", "fallback", "off"].into_iter().enumerate() {
         if !works(tier) {
@@ -254,23 +255,42 @@ async fn killing_the_run_leaves_neither_program_nor_shells_in_any_tier() {
             let mut child = shop.start(&command, Stdio::null());
             let asleep = || processes_with(&unique);
             wait_until("shells at work", || asleep() >= 2);
+            wait_until("a holder that waits", || waiting_below(child.id()).is_some());
+            let waiting = waiting_below(child.id()).unwrap();
             child.kill().unwrap();
             child.wait().unwrap();
             wait_until("no shells", || asleep() == 0);
+            wait_until("no holder", || words_of(waiting).is_empty());
         };
         tokio::task::spawn_blocking(killed).await.unwrap();
     }
 }
 
-/// How many processes have a word that begins like this.
+/// How many processes sleep for a time that begins like this.
 fn processes_with(beginning: &str) -> usize {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
-    let has = |entry: &std::fs::DirEntry| {
-        let words = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let mut words = words.split(|&byte| byte == 0);
-        words.next() == Some(b"sleep") && words.any(|it| it.starts_with(beginning.as_bytes()))
+    let processes = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let sleeps = |words: &Vec<String>| {
+        words.first().is_some_and(|it| it == "sleep")
+            && words.iter().any(|it| it.starts_with(beginning))
     };
-    all.filter(has).count()
+    processes.map(words_of).filter(sleeps).count()
+}
+
+/// The words by which a process was started; none if it is gone.
+fn words_of(process: u32) -> Vec<String> {
+    let words = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let words = String::from_utf8_lossy(&words);
+    words.split_terminator('\0').map(str::to_owned).collect()
+}
+
+/// A child of `run` that holds programs and was not told which.
+fn waiting_below(run: u32) -> Option<u32> {
+    let threads = std::fs::read_dir(format!("/proc/{run}/task")).unwrap().flatten();
+    let of_each = threads.map(|thread| std::fs::read_to_string(thread.path().join("children")));
+    let children: String = of_each.map(Result::unwrap_or_default).collect();
+    let mut children = children.split_whitespace().filter_map(|it| it.parse().ok());
+    children.find(|&child| matches!(&words_of(child)[..], [_, hold, _] if hold == "__hold"))
 }
 
 /// A subscription's token is kept from tools like a key.

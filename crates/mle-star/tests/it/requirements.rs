@@ -160,9 +160,9 @@ fn only_the_crate_for_execution_starts_programs_or_has_unsafe_code() {
         let found = files.iter().filter(holds);
         found.map(|file| file.strip_prefix(&crates).unwrap().to_string()).collect::<BTreeSet<_>>()
     };
-    // The client of a program starts that program, and a keeper around it that ends what it leaves
-    // behind. Neither ever starts a script.
-    let client = ["claude/src/keeper.rs", "claude/src/process.rs"].map(str::to_owned);
+    // The client of a program starts what stands around that program, which is told the program to
+    // start. Neither ever starts a script.
+    let client = ["claude/src/order.rs", "claude/src/process.rs"].map(str::to_owned);
     assert_eq!(having("Command::new("), BTreeSet::from(client));
     assert_eq!(having("unsafe {"), BTreeSet::new());
 }

@@ -180,4 +180,11 @@ async fn the_playbook_behind_the_real_program_chooses_what_it_chooses_without_it
     let sum: f64 = implied.values().sum();
     assert!(total > 0.01 && (total - sum).abs() < 1e-9, "{total} {sum}");
     assert_eq!(result(&runs[1])["total_cost_usd"].as_f64(), Some(0.0));
+
+    // Most calls found their stage set, but not the only one that has the web.
+    let (ready, new): (Vec<Value>, Vec<Value>) = logged(&runs[0], "conversation ended")
+        .into_iter()
+        .partition(|ended| ended["was_ready"] == true);
+    assert!(ready.len() > new.len(), "{} {}", ready.len(), new.len());
+    assert!(ready.iter().all(|ended| ended["role"] != "retriever"));
 }
