@@ -315,8 +315,12 @@ impl Held<'_> {
 
     /// Kills what the program has started if all of it together goes beyond the limits.
     fn look(&mut self) {
+        if !self.is_begun {
+            return;
+        }
         let now = Instant::now();
-        if !self.is_begun || self.next_look.is_some_and(|next| now < next) {
+        // In its very beginning it needs its time more than we do.
+        if now < *self.next_look.get_or_insert(now + LOOK) {
             return;
         }
         self.next_look = Some(now + LOOK);
