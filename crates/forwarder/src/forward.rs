@@ -16,8 +16,8 @@ use hyper::{Request, Response, StatusCode, Uri};
 use serde_json::json;
 use tokio::sync::Mutex;
 
-use crate::Upstream;
 use crate::connect::{Connection, connect};
+use crate::{Credential, Upstream};
 
 pub(crate) type RequestBody = Incoming;
 pub(crate) type ResponseBody = BoxBody<Bytes, hyper::Error>;
@@ -41,7 +41,7 @@ impl Session {
             return failure(StatusCode::UNAUTHORIZED, "authentication_error", message);
         }
         let Some(uri) = self.target(request.uri()) else {
-            let message = "only paths below /v1/ are forwarded";
+            let message = "only paths of the Messages API are forwarded";
             return failure(StatusCode::NOT_FOUND, "not_found_error", message);
         };
         match self.forward(request, uri).await {
@@ -62,9 +62,7 @@ impl Session {
     /// The address of the same path at the endpoint.
     fn target(&self, uri: &Uri) -> Option<Uri> {
         let path = uri.path();
-        // What a server may take for a way up or for another separator is not passed on.
-        let odd = path.split('/').skip(1).any(|it| matches!(it, "" | "." | ".."));
-        if !path.starts_with("/v1/") || odd || path.contains(['%', '\\']) {
+        if !self.upstream.service.has(path) {
             return None;
         }
         let query = uri.query().map(|it| format!("?{it}")).unwrap_or_default();
@@ -85,8 +83,9 @@ impl Session {
         for name in [HOST, X_API_KEY, AUTHORIZATION] {
             head.headers.remove(name);
         }
-        let credential = &self.upstream.credential;
-        head.headers.insert(credential.header.clone(), credential.value.clone());
+        for Credential { header, value } in &self.upstream.added {
+            head.headers.insert(header.clone(), value.clone());
+        }
         let authority = uri.authority().map_or("", |it| it.as_str());
         head.headers.insert(HOST, HeaderValue::from_str(authority)?);
         head.uri = match &connection.proxied {

@@ -16,20 +16,22 @@
 //! # }
 //! ```
 //!
-//! Reading order: `upstream` (where requests go, and with which key), `connect` (proxies and TLS),
-//! `forward` (one request), `server` (connections of the program).
+//! Reading order: `service` (whose API it is), `upstream` (where requests go, and with which key),
+//! `connect` (proxies and TLS), `forward` (one request), `server` (connections of the program).
 //!
 //! # What is deliberately absent
 //!
 //! Nothing is logged, kept, changed or tried again: the program has its own retries and timeouts.
-//! Only paths below `/v1/` are forwarded. The key is in no error, no debug output and no header
+//! Only paths of the API are forwarded, and no request is signed. The key is in no error, no debug output and no header
 //! that comes back. There is no HTTP/2; a program's connection has one to the endpoint, which is
 //! closed with it.
 
 mod connect;
 mod forward;
 mod server;
+mod service;
 mod upstream;
 
 pub use server::Forwarder;
+pub use service::Service;
 pub use upstream::{Credential, Upstream, UpstreamError};

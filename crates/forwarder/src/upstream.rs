@@ -12,8 +12,12 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
+use crate::service::{Service, is_on};
+
 /// Where the API is if nobody says otherwise.
 const DEFAULT_URL: &str = "https://api.anthropic.com";
+/// Where Bedrock is if nobody says otherwise; the program thinks so, too.
+const DEFAULT_REGION: &str = "us-east-1";
 
 /// What the endpoint asks for. Shown nowhere.
 #[derive(Clone)]
@@ -25,8 +29,10 @@ pub struct Credential {
 /// An endpoint of the Messages API, and how it is reached.
 #[derive(Clone)]
 pub struct Upstream {
+    pub(crate) service: Service,
     pub(crate) uri: Uri,
-    pub(crate) credential: Credential,
+    /// What is added to each request: the key, and whatever else the endpoint wants to see.
+    pub(crate) added: Vec<Credential>,
     pub(crate) proxies: Arc<Matcher>,
     pub(crate) tls: Arc<ClientConfig>,
     roots: RootCertStore,
@@ -39,6 +45,15 @@ pub enum UpstreamError {
     /// There is neither a key nor a token.
     #[error("neither ANTHROPIC_API_KEY nor ANTHROPIC_AUTH_TOKEN is set")]
     NoCredential,
+    /// Requests are signed, which only the program can do.
+    #[error("the credentials of {service:?} sign requests")]
+    Signed {
+        /// The service that wants it so.
+        service: Service,
+    },
+    /// What is to be added to requests cannot be.
+    #[error("ANTHROPIC_CUSTOM_HEADERS has a line that is not `name: value`")]
+    Headers,
     /// The key has characters that cannot be sent.
     #[error("the API key has characters that HTTP does not allow")]
     Credential,
@@ -72,6 +87,13 @@ impl Credential {
         Self::new(AUTHORIZATION, &format!("Bearer {token}"))
     }
 
+    /// Anything, from a line such as `x-team: research`.
+    fn from_line(line: &str) -> Result<Self, UpstreamError> {
+        let (name, value) = line.split_once(':').ok_or(UpstreamError::Headers)?;
+        let name = name.trim().parse().map_err(|_| UpstreamError::Headers)?;
+        Self::new(name, value.trim()).map_err(|_| UpstreamError::Headers)
+    }
+
     fn new(header: HeaderName, value: &str) -> Result<Self, UpstreamError> {
         // The cause would not name the value, but neither would it help.
         let mut value = HeaderValue::from_str(value).map_err(|_| UpstreamError::Credential)?;
@@ -82,8 +104,12 @@ impl Credential {
 
 impl Upstream {
     /// The endpoint at an address, which may have a path before `/v1`. The machine's own roots are
-    /// trusted, and there is no proxy.
-    pub fn new(url: &str, credential: Credential) -> Result<Self, UpstreamError> {
+    /// trusted, and there is no proxy. Some gateways need no credential.
+    pub fn new(
+        url: &str,
+        credential: impl Into<Option<Credential>>,
+    ) -> Result<Self, UpstreamError> {
+        let credential: Option<Credential> = credential.into();
         let refused = || UpstreamError::Url { url: without_user(url) };
         let uri: Uri = url.trim_end_matches('/').parse().map_err(|_| refused())?;
         let known = uri.scheme() == Some(&Scheme::HTTP) || uri.scheme() == Some(&Scheme::HTTPS);
@@ -98,24 +124,61 @@ impl Upstream {
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
         let tls = tls(&roots)?;
-        Ok(Self { uri, credential, proxies: Arc::new(Matcher::builder().build()), tls, roots })
+        let proxies = Arc::new(Matcher::builder().build());
+        let service = Service::Anthropic;
+        Ok(Self { service, uri, added: credential.into_iter().collect(), proxies, tls, roots })
     }
 
     /// The endpoint that the usual variables of the environment describe: `ANTHROPIC_BASE_URL`,
-    /// `ANTHROPIC_API_KEY` or `ANTHROPIC_AUTH_TOKEN`, `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and
-    /// `NO_PROXY` (also in small letters), `SSL_CERT_FILE` and `NODE_EXTRA_CA_CERTS`.
+    /// `ANTHROPIC_API_KEY` or `ANTHROPIC_AUTH_TOKEN`, `ANTHROPIC_CUSTOM_HEADERS`, `HTTPS_PROXY`,
+    /// `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` (also in small letters), `SSL_CERT_FILE` and
+    /// `NODE_EXTRA_CA_CERTS`.
+    ///
+    /// With `CLAUDE_CODE_USE_BEDROCK` it is Bedrock with the key in `AWS_BEARER_TOKEN_BEDROCK`; with
+    /// that or `CLAUDE_CODE_USE_VERTEX` it is also a gateway that knows the credentials itself
+    /// (`CLAUDE_CODE_SKIP_BEDROCK_AUTH`, `CLAUDE_CODE_SKIP_VERTEX_AUTH`), to which
+    /// `ANTHROPIC_AUTH_TOKEN` is shown if it is set.
     pub fn from_variables(
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, UpstreamError> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let either = |name: &str| set(name).or_else(|| set(&name.to_lowercase()));
-        let credential = match (set("ANTHROPIC_API_KEY"), set("ANTHROPIC_AUTH_TOKEN")) {
-            (_, Some(token)) => Credential::bearer(token.trim())?,
-            (Some(key), None) => Credential::api_key(key.trim())?,
-            (None, None) => return Err(UpstreamError::NoCredential),
+        let service = Service::chosen(set);
+        let token = |name: &str| set(name).map(|it| Credential::bearer(it.trim())).transpose();
+        let signed = || UpstreamError::Signed { service };
+        let is_delegated = service.delegating_variable().is_some_and(|name| is_on(set(name)));
+        let address = set(service.address_variable());
+        let (address, credential) = match service {
+            Service::Anthropic => {
+                let key = set("ANTHROPIC_API_KEY").map(|key| Credential::api_key(key.trim()));
+                let credential = match token("ANTHROPIC_AUTH_TOKEN")? {
+                    Some(token) => token,
+                    None => key.ok_or(UpstreamError::NoCredential)??,
+                };
+                (address.unwrap_or_else(|| DEFAULT_URL.to_owned()), Some(credential))
+            }
+            Service::Bedrock => {
+                let credential = match token("AWS_BEARER_TOKEN_BEDROCK")? {
+                    Some(key) => Some(key),
+                    None if is_delegated => token("ANTHROPIC_AUTH_TOKEN")?,
+                    None => return Err(signed()),
+                };
+                let region = set("AWS_REGION").or_else(|| set("AWS_DEFAULT_REGION"));
+                let region = region.unwrap_or_else(|| DEFAULT_REGION.to_owned());
+                let own = || format!("https://bedrock-runtime.{region}.amazonaws.com");
+                (address.unwrap_or_else(own), credential)
+            }
+            Service::Vertex => {
+                let address = address.filter(|_| is_delegated).ok_or_else(signed)?;
+                (address, token("ANTHROPIC_AUTH_TOKEN")?)
+            }
         };
-        let url = set("ANTHROPIC_BASE_URL").unwrap_or_else(|| DEFAULT_URL.to_owned());
-        let mut upstream = Self::new(&url, credential)?;
+        let mut upstream = Self { service, ..Self::new(&address, credential)? };
+        for line in set("ANTHROPIC_CUSTOM_HEADERS").unwrap_or_default().lines() {
+            if !line.trim().is_empty() {
+                upstream.added.push(Credential::from_line(line)?);
+            }
+        }
         let proxies = Matcher::builder()
             .all(either("ALL_PROXY").unwrap_or_default())
             .http(either("HTTP_PROXY").unwrap_or_default())
@@ -147,6 +210,11 @@ impl Upstream {
         }
         self.tls = tls(&self.roots)?;
         Ok(self)
+    }
+
+    /// Whose endpoint it is.
+    pub fn service(&self) -> Service {
+        self.service
     }
 
     /// The address, for people.

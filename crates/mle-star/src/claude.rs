@@ -170,7 +170,8 @@ impl Claude {
         let cli = self.cli.clone().launched(launch);
         let mut again = TRIALS_MORE;
         loop {
-            let tried = cli.try_out(place.work().as_std_path(), &self.environment(&place)).await;
+            let tried =
+                cli.try_out(place.work().as_std_path(), &self.environment(&place, &needs)).await;
             match tried {
                 Ok(()) => {
                     self.stages.set_next(needs); // most calls have these
@@ -254,7 +255,7 @@ impl Claude {
         let cli = self.cli.clone().launched(launch);
         let (work, home) = (place.work(), place.home());
         let hooks = self.toolbox.hooks(call, id, work.as_std_path(), home.as_std_path(), searches);
-        let options = Options { session, hooks, ..self.options(call, &place) };
+        let options = Options { session, hooks, ..self.options(call, &place, &needs) };
         let begun = Instant::now();
         let answer = match Conversation::start(&cli, options).await {
             Err(error) => Err(error),
@@ -274,7 +275,7 @@ impl Claude {
         Ok(answer.map(|answer| Reply { session: kept, ..reply(answer) }))
     }
 
-    fn options(&self, call: &Call, place: &Place) -> Options {
+    fn options(&self, call: &Call, place: &Place, needs: &Needs) -> Options {
         Options {
             model: Some(call.model.clone()),
             system_prompt: call.system_prompt.clone(),
@@ -285,17 +286,17 @@ impl Claude {
             permission_mode: self.permission_mode,
             permission: self.permission.clone(),
             folder: Some(place.work().into()),
-            environment: self.environment(place),
+            environment: self.environment(place, needs),
             agents: self.definitions.clone(),
             servers: self.toolbox.servers(),
             ..Options::default()
         }
     }
 
-    fn environment(&self, place: &Place) -> Environment {
+    fn environment(&self, place: &Place, needs: &Needs) -> Environment {
         let mut environment = self
             .reach
-            .environment()
+            .environment(needs.has_network())
             .with("HOME", place.home().into_os_string())
             .with("TMPDIR", place.temporary().into_os_string());
         if rustix::process::geteuid().is_root() {

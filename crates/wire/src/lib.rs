@@ -22,7 +22,8 @@
 //! ```
 //!
 //! Reading order: `request` (what is asked), `answer` (what may be said), `respond` (who says it),
-//! `render` (an answer as bytes and pauses), `server` (connections).
+//! `render` (an answer as bytes and pauses), `dialect` (the same as other services do it), `server`
+//! (connections).
 //!
 //! # What is deliberately absent
 //!
@@ -31,6 +32,7 @@
 //! set them. Batches, files and listings of models are not served; they get the API's 404.
 
 mod answer;
+mod dialect;
 mod render;
 mod request;
 mod respond;

@@ -37,7 +37,7 @@ pub(crate) fn render(answer: Answer, request: &Request, number: u64) -> Reply {
             usage = figures.unwrap_or_else(|| estimate(request, &blocks));
             let message = Message { request, number, blocks, stop_reason, usage, piece };
             if request.stream {
-                (200, "text/event-stream; charset=utf-8".to_owned(), message.events())
+                (200, request.framing.content_type().to_owned(), message.events())
             } else {
                 (200, "application/json".to_owned(), halves(message.whole().to_string().into()))
             }
@@ -54,7 +54,7 @@ pub(crate) fn render(answer: Answer, request: &Request, number: u64) -> Reply {
         End::Drop { after } => (after, Some(Step::Drop)),
         End::Hang { after } => (after, Some(Step::Hang)),
         End::Error { after, kind, message } if streamed => {
-            (after, Some(Step::Send(event("error", &error(&kind, &message)))))
+            (after, Some(Step::Send(request.framing.event("error", &error(&kind, &message)))))
         }
         End::Error { after, .. } => (after, Some(Step::Drop)),
     };
@@ -87,10 +87,6 @@ pub(crate) fn estimate_tokens(bytes: usize) -> u64 {
 
 fn error(kind: &str, message: &str) -> Value {
     json!({"type": "error", "error": {"type": kind, "message": message}})
-}
-
-fn event(name: &str, data: &Value) -> Bytes {
-    format!("event: {name}\ndata: {data}\n\n").into()
 }
 
 /// A plain body in two pieces, so that it can be cut between them.
@@ -139,6 +135,7 @@ impl Message<'_> {
     }
 
     fn events(&self) -> Vec<Bytes> {
+        let event = |name: &str, data: &Value| self.request.framing.event(name, data);
         let start = json!({"type": "message_start", "message": {
             "id": self.id(),
             "type": "message",

@@ -3,7 +3,9 @@
 use hyper::HeaderMap;
 use serde_json::Value;
 
-/// A request to `/v1/messages`.
+use crate::dialect::Framing;
+
+/// A request to `/v1/messages`, or to the same of another service.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The model that was asked for.
@@ -18,8 +20,9 @@ pub struct Request {
     pub stream: bool,
     /// The UUID of the conversation, where the client names one in `metadata.user_id`.
     pub session: Option<String>,
-    /// The whole body.
+    /// The whole body, with what other services have in the path.
     pub body: Value,
+    pub(crate) framing: Framing,
     headers: HeaderMap,
 }
 
@@ -35,8 +38,9 @@ pub struct ToolResult {
 }
 
 impl Request {
-    pub(crate) fn new(body: Value, headers: HeaderMap) -> Self {
+    pub(crate) fn new(body: Value, headers: HeaderMap, framing: Framing) -> Self {
         Self {
+            framing,
             model: text_at(&body, "model"),
             system: body.get("system").map(|system| joined(system, "\n\n")).unwrap_or_default(),
             messages: list_at(&body, "messages"),
@@ -182,6 +186,7 @@ mod tests {
                 ],
             }),
             HeaderMap::new(),
+            Framing::Lines,
         );
         assert_eq!(request.system, "a\n\nb");
         assert_eq!(request.user_texts(), ["first", ""]);

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
+use crate::dialect::Path;
 use crate::render::{Reply, Step, error_body, estimate_tokens, render};
 use crate::{Request, Respond, Usage};
 
@@ -143,31 +144,31 @@ async fn answer<R: Respond>(
     shared: &Shared,
 ) -> Result<Response<Body>, Dropped> {
     let (head, body) = incoming.into_parts();
-    let counts = match (&head.method, head.uri.path()) {
-        (&Method::GET | &Method::HEAD, "/") => return Ok(plain(StatusCode::OK, "{}".into())),
-        (&Method::POST, "/v1/messages") => false,
-        (&Method::POST, "/v1/messages/count_tokens") => true,
-        (method, path) => {
-            let message = format!("nothing is served at {method} {path}");
-            return Ok(failure(StatusCode::NOT_FOUND, "not_found_error", &message));
-        }
+    let (method, path) = (&head.method, head.uri.path());
+    if (method == Method::GET || method == Method::HEAD) && path == "/" {
+        return Ok(plain(StatusCode::OK, "{}".into()));
+    }
+    let Some(said) = Path::read(path).filter(|_| method == Method::POST) else {
+        let message = format!("nothing is served at {method} {path}");
+        return Ok(failure(StatusCode::NOT_FOUND, "not_found_error", &message));
     };
     let Ok(body) = Limited::new(body, MAX_BODY).collect().await else {
         let message = "the body is too large or broke off";
         return Ok(failure(StatusCode::PAYLOAD_TOO_LARGE, "request_too_large", message));
     };
     let bytes = body.to_bytes();
-    let parsed: Value = match serde_json::from_slice(&bytes) {
-        Ok(parsed @ Value::Object(_)) => parsed,
+    let mut parsed = match serde_json::from_slice(&bytes) {
+        Ok(Value::Object(parsed)) => parsed,
         Ok(_) => return Ok(invalid("the body is not an object")),
         Err(error) => return Ok(invalid(&format!("the body is not JSON: {error}"))),
     };
-    if counts {
+    if said.counts {
         let tokens = json!({"input_tokens": estimate_tokens(bytes.len())});
         return Ok(plain(StatusCode::OK, tokens.to_string().into()));
     }
 
-    let request = Arc::new(Request::new(parsed, head.headers));
+    said.complete(&mut parsed);
+    let request = Arc::new(Request::new(parsed.into(), head.headers, said.framing));
     shared.log().push(bytes.len(), Arc::clone(&request));
     drop(bytes);
     let answer = responder.respond(&request).await;

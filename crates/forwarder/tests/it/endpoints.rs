@@ -125,6 +125,25 @@ async fn certificates_are_read_from_the_files_that_variables_name() {
 }
 
 #[tokio::test]
+async fn what_a_gateway_wants_to_see_is_added() {
+    let server = Server::start(Script::new([Answer::text("a")])).await.unwrap();
+    let variables = [
+        ("ANTHROPIC_BASE_URL", server.url()),
+        ("ANTHROPIC_API_KEY", KEY.to_owned()),
+        ("ANTHROPIC_CUSTOM_HEADERS", "x-team: research\n\nX-Gateway-Key:  a:b \n".to_owned()),
+    ];
+    let upstream = Upstream::from_variables(|name| {
+        variables.iter().find(|(own, _)| *own == name).map(|(_, value)| value.clone())
+    });
+    let forwarder = Forwarder::start(upstream.unwrap()).await.unwrap();
+    assert_eq!(ask(&forwarder, true).await.status, 200);
+    let requests = server.requests();
+    let header = |name: &str| requests.first().unwrap().header(name);
+    assert_eq!((header("x-team"), header("x-gateway-key")), (Some("research"), Some("a:b")));
+    assert_eq!(header("x-api-key"), Some(KEY));
+}
+
+#[tokio::test]
 async fn a_proxy_gets_a_tunnel_and_never_the_key() {
     let server = Server::start(Script::new([Answer::text("a")])).await.unwrap();
     let secured = Secured::start(&server).await;

@@ -91,7 +91,10 @@ async fn only_paths_of_the_api_are_forwarded() {
         let mut client = Client::connect(&forwarder.url()).await;
         let reply = read(client.send("GET", path, &headers, "").await, Instant::now()).await;
         assert_eq!(reply.status, 404, "{path}");
-        assert_eq!(reply.json()["error"]["message"], "only paths below /v1/ are forwarded");
+        assert_eq!(
+            reply.json()["error"]["message"],
+            "only paths of the Messages API are forwarded"
+        );
     }
     let mut client = Client::connect(&forwarder.url()).await;
     let counted = client.send("POST", "/v1/messages/count_tokens", &headers, "{}").await;

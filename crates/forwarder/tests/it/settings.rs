@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mle_star_forwarder::{Credential, Forwarder, Upstream, UpstreamError};
+use mle_star_forwarder::{Credential, Forwarder, Service, Upstream, UpstreamError};
 
 use crate::client::KEY;
 
@@ -19,6 +19,35 @@ fn the_address_is_the_users_or_the_usual_one() {
     let own =
         from(&[("ANTHROPIC_AUTH_TOKEN", KEY), ("ANTHROPIC_BASE_URL", "http://localhost:80/x/")]);
     assert_eq!(own.unwrap().url(), "http://localhost:80/x");
+}
+
+#[test]
+fn other_services_have_addresses_of_their_own_and_keys_that_can_be_added_or_not() {
+    let bedrock = |more: &[(&str, &str)]| {
+        from(
+            &[&[("CLAUDE_CODE_USE_BEDROCK", "1"), ("ANTHROPIC_BASE_URL", "http://x")], more]
+                .concat(),
+        )
+    };
+    let with_key = bedrock(&[("AWS_BEARER_TOKEN_BEDROCK", KEY), ("AWS_REGION", "eu-central-1")]);
+    let with_key = with_key.unwrap();
+    assert_eq!(with_key.service(), Service::Bedrock);
+    assert_eq!(with_key.url(), "https://bedrock-runtime.eu-central-1.amazonaws.com/");
+    let gateway = ("ANTHROPIC_BEDROCK_BASE_URL", "http://gateway/bedrock");
+    let delegated = bedrock(&[gateway, ("CLAUDE_CODE_SKIP_BEDROCK_AUTH", "1")]).unwrap();
+    assert_eq!(delegated.url(), "http://gateway/bedrock");
+
+    let vertex = |more: &[(&str, &str)]| {
+        from(&[&[("CLAUDE_CODE_USE_VERTEX", "1"), ("ANTHROPIC_AUTH_TOKEN", KEY)], more].concat())
+    };
+    let gateway = ("ANTHROPIC_VERTEX_BASE_URL", "http://gateway/vertex/v1");
+    let delegated = vertex(&[gateway, ("CLAUDE_CODE_SKIP_VERTEX_AUTH", "1")]).unwrap();
+    assert_eq!((delegated.service(), delegated.url().as_str()), (Service::Vertex, gateway.1));
+
+    let secret = [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", KEY)];
+    for signed in [bedrock(&secret), bedrock(&[]), vertex(&[gateway]), vertex(&[])] {
+        assert!(matches!(signed, Err(UpstreamError::Signed { .. })), "{signed:?}");
+    }
 }
 
 #[test]
@@ -41,6 +70,13 @@ fn what_cannot_be_an_endpoint_is_refused_without_showing_secrets() {
         assert_eq!(
             error(&variables),
             format!("{shown:?} is no address of an http or https server")
+        );
+    }
+    for line in ["secret", "a b: secret", "x-a: 1\n: secret", "x-a: \u{7}secret"] {
+        let headers = [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_CUSTOM_HEADERS", line)];
+        assert_eq!(
+            error(&headers),
+            "ANTHROPIC_CUSTOM_HEADERS has a line that is not `name: value`"
         );
     }
     let missing = [("ANTHROPIC_API_KEY", KEY), ("NODE_EXTRA_CA_CERTS", "/nowhere/ca.pem")];

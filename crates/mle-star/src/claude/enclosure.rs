@@ -55,6 +55,11 @@ impl Needs {
             conversations: conversations.map(Utf8Path::to_owned),
         }
     }
+
+    /// Whether it may reach others than the model.
+    pub(super) fn has_network(&self) -> bool {
+        self.network == Network::Allow
+    }
 }
 
 /// The folders of one call.

@@ -4,12 +4,14 @@ use std::ffi::{OsStr, OsString};
 
 use mle_star_agent::{AgentError, Call, Scripted};
 use mle_star_claude::{Environment, Uuid};
-use mle_star_forwarder::{Forwarder, Upstream};
+use mle_star_forwarder::{Forwarder, Service, Upstream, UpstreamError};
 
 use super::over::{Expected, Over};
 use super::{ClaudeError, Credentials};
 use crate::dotenv;
 
+/// The variable with the token of a subscription.
+const SUBSCRIPTION: &str = "CLAUDE_CODE_OAUTH_TOKEN";
 /// What is there in any case.
 const COMMON: [&str; 4] = ["PATH", "LANG", "LC_ALL", "TZ"];
 
@@ -18,7 +20,7 @@ const COMMON: [&str; 4] = ["PATH", "LANG", "LC_ALL", "TZ"];
 pub(crate) enum Reach {
     /// Through a forwarder, which knows the key. What the program shows it stands in the variable
     /// in which the key would.
-    Forwarded { by: Forwarder, variable: &'static str },
+    Forwarded { by: Forwarder, service: Service, variable: &'static str },
     /// By itself, with credentials that only it can handle: those of another service. Its tools can
     /// see them.
     Direct,
@@ -29,25 +31,26 @@ pub(crate) enum Reach {
 impl Reach {
     /// The way that goes with the credentials.
     pub(crate) async fn with(credentials: Credentials) -> Result<Self, ClaudeError> {
-        if uses_another_service() {
-            return Ok(Self::Direct);
-        }
         let set = |name: &str| dotenv::variable(name)?.into_string().ok();
-        match credentials.variable {
-            "ANTHROPIC_API_KEY" | "ANTHROPIC_AUTH_TOKEN" => {
-                let by = Forwarder::start(Upstream::from_variables(set)?).await?;
-                Ok(Self::Forwarded { by, variable: "ANTHROPIC_API_KEY" })
+        let service = Service::chosen(set);
+        // A subscription's token; requests with it differ a little, which the program knows.
+        let is_subscription = credentials.variable == SUBSCRIPTION && service == Service::Anthropic;
+        let upstream = Upstream::from_variables(|name| match name {
+            "ANTHROPIC_AUTH_TOKEN" if is_subscription => set(SUBSCRIPTION),
+            name => set(name),
+        });
+        let variable = match service {
+            Service::Anthropic if is_subscription => SUBSCRIPTION,
+            Service::Anthropic => "ANTHROPIC_API_KEY",
+            Service::Bedrock | Service::Vertex => "ANTHROPIC_AUTH_TOKEN",
+        };
+        match upstream {
+            Ok(upstream) => {
+                let by = Forwarder::start(upstream).await?;
+                Ok(Self::Forwarded { by, service, variable })
             }
-            // A subscription's token; requests with it differ a little, which the program knows.
-            variable @ "CLAUDE_CODE_OAUTH_TOKEN" => {
-                let token = |name: &str| match name {
-                    "ANTHROPIC_AUTH_TOKEN" => set(variable),
-                    name => set(name),
-                };
-                let by = Forwarder::start(Upstream::from_variables(token)?).await?;
-                Ok(Self::Forwarded { by, variable })
-            }
-            _ => Ok(Self::Direct),
+            Err(UpstreamError::Signed { .. }) => Ok(Self::Direct),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -83,16 +86,24 @@ impl Reach {
         }
     }
 
-    /// The variables that the program needs for it.
-    pub(super) fn environment(&self) -> Environment {
+    /// The variables that the program needs for it, and for what it may reach besides.
+    pub(super) fn environment(&self, has_network: bool) -> Environment {
         let is_common = |name: &OsStr| COMMON.map(OsStr::new).contains(&name);
         match self {
             Self::Direct => inherited(|name| is_common(name) || leads_to_a_model(name)),
-            Self::Forwarded { by, variable } => here(
-                inherited(|name| is_common(name) || (leads_to_a_model(name) && !is_secret(name)))
+            Self::Forwarded { by, service, variable } => {
+                let passes = |name: &OsStr| {
+                    let is_for_others = !has_network && leads_out(name);
+                    leads_to_a_model(name) && !is_secret(name) && !is_for_others
+                };
+                let environment = inherited(|name| is_common(name) || passes(name))
                     .with(*variable, by.token())
-                    .with("ANTHROPIC_BASE_URL", by.url()),
-            ),
+                    .with(service.address_variable(), by.url());
+                here(match service.delegating_variable() {
+                    Some(variable) => environment.with(variable, "1"),
+                    None => environment,
+                })
+            }
             Self::Over(over) => Environment::default()
                 .inherit(is_common)
                 .with("ANTHROPIC_API_KEY", "none")
@@ -120,16 +131,18 @@ fn here(environment: Environment) -> Environment {
     })
 }
 
-fn uses_another_service() -> bool {
-    let is_set = |name: &str| dotenv::variable(name).is_some_and(|value| !value.is_empty());
-    is_set("CLAUDE_CODE_USE_BEDROCK") || is_set("CLAUDE_CODE_USE_VERTEX")
-}
-
 /// Whether a variable holds what no tool is to see.
 fn is_secret(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return true };
-    ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"].contains(&name)
-        || ["AWS_", "GOOGLE_"].iter().any(|prefix| name.starts_with(prefix))
+    let is_of_account = ["AWS_", "GOOGLE_"].iter().any(|prefix| name.starts_with(prefix))
+        && !["AWS_REGION", "AWS_DEFAULT_REGION"].contains(&name);
+    is_of_account || ["_KEY", "_TOKEN", "_HEADERS"].iter().any(|end| name.ends_with(end))
+}
+
+/// Whether a variable says how others than the model are reached. It may have a password in it.
+fn leads_out(name: &OsStr) -> bool {
+    let name = name.to_ascii_uppercase();
+    ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].map(OsStr::new).contains(&name.as_os_str())
 }
 
 /// Whether a variable says how the model is reached.
@@ -182,7 +195,23 @@ mod tests {
     #[test]
     fn what_the_forwarder_knows_the_program_does_not_see() {
         let is_secret = |name: &str| super::is_secret(OsStr::new(name));
-        assert!(is_secret("ANTHROPIC_API_KEY") && is_secret("AWS_SECRET_ACCESS_KEY"));
-        assert!(!is_secret("ANTHROPIC_DEFAULT_SONNET_MODEL") && !is_secret("API_TIMEOUT_MS"));
+        for name in [
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_AUTH_TOKEN",
+            "ANTHROPIC_CUSTOM_HEADERS",
+            "ANTHROPIC_FOUNDRY_API_KEY",
+            "AWS_SECRET_ACCESS_KEY",
+            "AWS_BEARER_TOKEN_BEDROCK",
+            "AWS_PROFILE",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "GOOGLE_APPLICATION_CREDENTIALS",
+        ] {
+            assert!(is_secret(name), "{name}");
+        }
+        for name in ["ANTHROPIC_DEFAULT_SONNET_MODEL", "API_TIMEOUT_MS", "AWS_REGION"] {
+            assert!(!is_secret(name), "{name}");
+        }
+        assert!(!is_secret("CLAUDE_CODE_MAX_OUTPUT_TOKENS"));
+        assert!(leads_out(OsStr::new("https_proxy")) && !leads_out(OsStr::new("NO_PROXY")));
     }
 }

@@ -3,6 +3,7 @@
 
 use std::net::{IpAddr, TcpListener, UdpSocket};
 use std::process::Stdio;
+use std::sync::Arc;
 
 use assert_cmd::Command;
 use camino::{Utf8Path, Utf8PathBuf};
@@ -287,16 +288,16 @@ fn words_of(process: u32) -> Vec<String> {
 /// A child of `run` that holds programs and was not told which.
 fn waiting_below(run: u32) -> Option<u32> {
     let threads = std::fs::read_dir(format!("/proc/{run}/task")).unwrap().flatten();
-    let of_each = threads.map(|thread| std::fs::read_to_string(thread.path().join("children")));
+    let of_each = threads.map(|thread| fs_err::read_to_string(thread.path().join("children")));
     let children: String = of_each.map(Result::unwrap_or_default).collect();
     let mut children = children.split_whitespace().filter_map(|it| it.parse().ok());
     children.find(|&child| matches!(&words_of(child)[..], [_, hold, _] if hold == "__hold"))
 }
 
-/// A subscription's token is kept from tools like a key.
-#[tokio::test]
-async fn the_token_of_a_subscription_reaches_the_service_and_no_tool() {
-    let Some(claude) = claude() else { return };
+/// A run with these variables whose first agent with a shell looks at its own and its parent's. Gives
+/// the requests that came, and what was seen. `{url}` is the address of the service.
+async fn looked_around(variables: &[(&str, &str)]) -> Option<(Vec<Arc<Request>>, Vec<String>)> {
+    let claude = claude()?;
     let look = "open(my $file, '<', '/proc/' . getppid() . '/environ'); print %ENV, <$file>;";
     let commands = vec!["cp input/look.pl look.pl".to_owned(), "perl look.pl".to_owned()];
     let server = shell(commands).await;
@@ -304,19 +305,82 @@ async fn the_token_of_a_subscription_reaches_the_service_and_no_tool() {
     shop.write("shop/input/look.pl", look);
     let mut command = run(&shop, &claude, "claude", "off");
     with_shell(&mut command, &server);
-    command.env_remove("ANTHROPIC_API_KEY").env("CLAUDE_CODE_OAUTH_TOKEN", "sk-ant-oat01-secret");
+    command.env_remove("ANTHROPIC_API_KEY");
+    for (name, value) in variables {
+        command.env(name, value.replace("{url}", &server.url()));
+    }
     let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     let requests = server.requests();
     assert!(!requests.is_empty(), "{said}");
+    let results = results(&server);
+    let seen = results.iter().filter(|it| it.contains("TMPDIR"));
+    assert!(seen.count() > 0, "{said} {results:?}");
+    Some((requests, results))
+}
+
+/// A subscription's token is kept from tools like a key.
+#[tokio::test]
+async fn the_token_of_a_subscription_reaches_the_service_and_no_tool() {
+    let variables = [("CLAUDE_CODE_OAUTH_TOKEN", "sk-ant-oat01-secret")];
+    let Some((requests, seen)) = looked_around(&variables).await else { return };
     for request in &requests {
         assert_eq!(request.header("authorization"), Some("Bearer sk-ant-oat01-secret"));
         assert!(request.header("anthropic-beta").unwrap().contains("oauth"));
     }
-    let results = results(&server);
-    let seen = results.iter().filter(|it| it.contains("ANTHROPIC_BASE_URL"));
-    assert!(seen.count() > 0, "{said} {results:?}");
-    assert!(results.iter().all(|it| !it.contains("oat01-secret")), "{results:?}");
+    assert!(seen.iter().all(|it| !it.contains("oat01-secret")), "{seen:?}");
+}
+
+/// So is what a gateway wants to see, and the password of a proxy.
+#[tokio::test]
+async fn further_secrets_of_a_gateway_reach_it_and_no_tool() {
+    let variables = [
+        ("ANTHROPIC_AUTH_TOKEN", "first-secret"),
+        ("ANTHROPIC_CUSTOM_HEADERS", "x-gateway: second-secret"),
+        ("HTTPS_PROXY", "http://me:third-secret@proxy.invalid"),
+    ];
+    let Some((requests, seen)) = looked_around(&variables).await else { return };
+    for request in &requests {
+        assert_eq!(request.header("authorization"), Some("Bearer first-secret"));
+        assert_eq!(request.header("x-gateway"), Some("second-secret"));
+    }
+    assert!(seen.iter().all(|it| !it.contains("-secret")), "{seen:?}");
+}
+
+/// So is a key for Bedrock.
+#[tokio::test]
+async fn a_key_for_bedrock_reaches_it_and_no_tool() {
+    let variables = [
+        ("CLAUDE_CODE_USE_BEDROCK", "1"),
+        ("AWS_BEARER_TOKEN_BEDROCK", "bedrock-secret"),
+        ("AWS_REGION", "eu-central-1"),
+        ("ANTHROPIC_BEDROCK_BASE_URL", "{url}"),
+    ];
+    let Some((requests, seen)) = looked_around(&variables).await else { return };
+    for request in &requests {
+        assert_eq!(request.header("authorization"), Some("Bearer bedrock-secret"));
+        assert!(request.model.starts_with("eu.anthropic.claude-"), "{}", request.model);
+    }
+    assert!(seen.iter().all(|it| !it.contains("-secret")), "{seen:?}");
+}
+
+/// So is the token for a gateway that knows the credentials of another service.
+#[tokio::test]
+async fn the_token_for_a_gateway_to_vertex_reaches_it_and_no_tool() {
+    let variables = [
+        ("CLAUDE_CODE_USE_VERTEX", "1"),
+        ("CLAUDE_CODE_SKIP_VERTEX_AUTH", "1"),
+        ("ANTHROPIC_VERTEX_BASE_URL", "{url}"),
+        ("ANTHROPIC_VERTEX_PROJECT_ID", "project"),
+        ("CLOUD_ML_REGION", "us-east5"),
+        ("ANTHROPIC_AUTH_TOKEN", "gateway-secret"),
+    ];
+    let Some((requests, seen)) = looked_around(&variables).await else { return };
+    for request in &requests {
+        assert_eq!(request.header("authorization"), Some("Bearer gateway-secret"));
+        assert!(request.model.contains('@'), "{}", request.model);
+    }
+    assert!(seen.iter().all(|it| !it.contains("-secret")), "{seen:?}");
 }
 
 #[test]

@@ -53,7 +53,7 @@ async fn overheard(port: tokio::net::TcpListener) -> String {
 }
 
 #[tokio::test]
-async fn with_another_service_the_program_gets_the_proxy_and_goes_by_itself() {
+async fn where_requests_are_signed_the_program_gets_the_proxy_and_goes_by_itself() {
     let Some(claude) = claude() else { return };
     let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let proxy = format!("http://{}", port.local_addr().unwrap());
@@ -61,7 +61,8 @@ async fn with_another_service_the_program_gets_the_proxy_and_goes_by_itself() {
     let mut command = run(&shop, &claude, "claude");
     command
         .env("CLAUDE_CODE_USE_BEDROCK", "1")
-        .env("CLAUDE_CODE_SKIP_BEDROCK_AUTH", "1")
+        .env("AWS_ACCESS_KEY_ID", "id")
+        .env("AWS_SECRET_ACCESS_KEY", "secret")
         .env("AWS_REGION", "eu-central-1")
         .env("ANTHROPIC_BEDROCK_BASE_URL", "http://bedrock.invalid")
         .env("CLAUDE_CODE_MAX_RETRIES", "0")
