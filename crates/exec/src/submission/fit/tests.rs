@@ -1,3 +1,6 @@
+use fs_err as fs;
+
+use super::table::{LIMITS, Limits, read_table};
 use super::*;
 
 const SMALL: Limits = Limits { cells: 12, bytes: 200, record_bytes: 50 };
