@@ -67,6 +67,10 @@ impl Launch {
     /// the root folder. It does what it can, and then waits to be [told](crate::told) what to start,
     /// which is when a conversation begins. It must end if it is not told before the end of its
     /// input. A second conversation starts it again.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime, as all that starts a process with it.
     pub fn ahead<A: Into<OsString>>(
         program: impl Into<OsString>,
         arguments: impl IntoIterator<Item = A>,
@@ -85,14 +89,14 @@ impl Launch {
 
     /// The number of the process that was started ahead, as long as it waits.
     pub fn waiting_process(&self) -> Option<u32> {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.as_ref().and_then(Waiting::id)
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.as_mut().and_then(|it| if it.is_alive() { it.id() } else { None })
     }
 
     /// What was started ahead, if it is still there.
     pub(crate) fn take_waiting(&self) -> Option<Waiting> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.take().and_then(Waiting::alive)
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        waiting.is_alive().then_some(waiting)
     }
 
     /// What to execute in order to start `program`, and the arguments that come first.

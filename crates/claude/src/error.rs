@@ -12,7 +12,7 @@ use crate::answer::Usage;
 use crate::cli::Version;
 
 /// What programs say that could start no process of their own.
-const STARVED: &str = "Resource temporarily unavailable";
+const STARVED: [&str; 2] = ["Resource temporarily unavailable", "Cannot allocate memory"];
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -218,7 +218,7 @@ impl Error {
             Self::NotStarted { source, .. } => {
                 matches!(source.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory)
             }
-            Self::Exited { said, .. } => said.contains(STARVED),
+            Self::Exited { said, .. } => STARVED.iter().any(|it| said.contains(it)),
             Self::NotFound { .. }
             | Self::NotClaude { .. }
             | Self::TooOld { .. }

@@ -56,9 +56,9 @@ impl Waiting {
         self.0.id()
     }
 
-    /// Itself, if it has not ended meanwhile.
-    pub(crate) fn alive(mut self) -> Option<Self> {
-        matches!(self.0.try_wait(), Ok(None)).then_some(self)
+    /// Whether it has not ended meanwhile.
+    pub(crate) fn is_alive(&mut self) -> bool {
+        matches!(self.0.try_wait(), Ok(None))
     }
 }
 

@@ -12,7 +12,7 @@ use hyper::header::{
     AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderMap, HeaderName,
     HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
-use hyper::{Request, Response, StatusCode, Uri};
+use hyper::{Method, Request, Response, StatusCode, Uri};
 use serde_json::json;
 use tokio::sync::Mutex;
 
@@ -40,8 +40,8 @@ impl Session {
             let message = "the token is not that of this forwarder";
             return failure(StatusCode::UNAUTHORIZED, "authentication_error", message);
         }
-        let Some(uri) = self.target(request.uri()) else {
-            let message = "only paths of the Messages API are forwarded";
+        let Some(uri) = self.target(request.method(), request.uri()) else {
+            let message = "only requests to the Messages API are forwarded";
             return failure(StatusCode::NOT_FOUND, "not_found_error", message);
         };
         match self.forward(request, uri).await {
@@ -60,9 +60,9 @@ impl Session {
     }
 
     /// The address of the same path at the endpoint.
-    fn target(&self, uri: &Uri) -> Option<Uri> {
+    fn target(&self, method: &Method, uri: &Uri) -> Option<Uri> {
         let path = uri.path();
-        if !self.upstream.service.has(path) {
+        if !self.upstream.service.has(method, path) {
             return None;
         }
         let query = uri.query().map(|it| format!("?{it}")).unwrap_or_default();

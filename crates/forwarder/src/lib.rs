@@ -22,9 +22,9 @@
 //! # What is deliberately absent
 //!
 //! Nothing is logged, kept, changed or tried again: the program has its own retries and timeouts.
-//! Only paths of the API are forwarded, and no request is signed. The key is in no error, no debug output and no header
-//! that comes back. There is no HTTP/2; a program's connection has one to the endpoint, which is
-//! closed with it.
+//! Only what a conversation asks is forwarded, and no request is signed. The key is in no error, no
+//! debug output and no header that comes back. There is no HTTP/2; a program's connection has one to
+//! the endpoint, which is closed with it.
 
 mod connect;
 mod forward;

@@ -1,5 +1,7 @@
 //! Services that have the Messages API, each at paths and with variables of its own.
 
+use hyper::Method;
+
 /// A service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Service {
@@ -42,29 +44,60 @@ impl Service {
         }
     }
 
-    /// Whether a path is one of the API. What a server may take for a way up, or for a separator
-    /// where none is meant, is in none.
-    pub(crate) fn has(self, path: &str) -> bool {
-        let is_plain = |path: &str| {
-            let mut parts = path.split('/');
-            parts.next() == Some("") // before the first separator
-                && parts.all(|part| !matches!(part, "" | "." | ".."))
-                && !path.contains(['%', '\\'])
-        };
+    /// Whether a request is one that a conversation makes: to answer, to count tokens, or, of the API
+    /// itself, to list models. Nothing else is done with our key.
+    pub(crate) fn has(self, method: &Method, path: &str) -> bool {
+        let (is_get, is_post) = (method == Method::GET, method == Method::POST);
         match self {
-            Self::Anthropic => path.starts_with("/v1/") && is_plain(path),
-            Self::Vertex => path.starts_with("/projects/") && is_plain(path),
+            Self::Anthropic => match path.strip_prefix("/v1/") {
+                Some("messages" | "messages/count_tokens") => is_post,
+                Some("models") => is_get,
+                Some(other) => is_get && other.strip_prefix("models/").is_some_and(is_plain),
+                None => false,
+            },
             Self::Bedrock => {
-                let calls = ["/invoke", "/invoke-with-response-stream"];
-                let model = path.strip_prefix("/model/");
-                let model =
-                    model.and_then(|it| calls.iter().find_map(|call| it.strip_suffix(call)));
-                // The long name of a model has separators in it, which are written so.
-                let plain = |it: &str| it.replace("%3A", ":").replace("%2F", "_");
-                model.is_some_and(|it| !it.contains('/') && is_plain(&format!("/{}", plain(it))))
+                let model = path.strip_prefix("/model/").and_then(|rest| {
+                    let calls = ["/invoke", "/invoke-with-response-stream"];
+                    calls.iter().find_map(|call| rest.strip_suffix(call))
+                });
+                // The long name of a model has colons and separators in it, which are written so. A
+                // server may take each for what it stands for.
+                let is_name = |name: &str| {
+                    let name = name.replace("%3A", ":").replace("%2F", "/");
+                    name.split('/').all(is_plain)
+                };
+                is_post && model.is_some_and(|name| !name.contains('/') && is_name(name))
+            }
+            Self::Vertex => {
+                let parts: Vec<&str> = path.split('/').collect();
+                let [
+                    "",
+                    "projects",
+                    project,
+                    "locations",
+                    place,
+                    "publishers",
+                    "anthropic",
+                    "models",
+                    call,
+                ] = parts[..]
+                else {
+                    return false;
+                };
+                let calls = [":rawPredict", ":streamRawPredict"];
+                let model = calls.iter().find_map(|end| call.strip_suffix(end));
+                is_post
+                    && [project, place].into_iter().chain(model).all(is_plain)
+                    && model.is_some()
             }
         }
     }
+}
+
+/// Whether a part of a path is just a name, whoever reads it.
+fn is_plain(part: &str) -> bool {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_.:@".contains(it);
+    !part.is_empty() && part.chars().all(is_plain) && part.chars().any(|it| it != '.')
 }
 
 /// Whether a variable says yes.
@@ -92,34 +125,57 @@ mod tests {
 
     #[test]
     fn each_has_its_paths_and_no_others() {
-        let has = |service: Service, paths: &[&str]| paths.iter().all(|path| service.has(path));
-        assert!(has(Service::Anthropic, &["/v1/messages", "/v1/messages/count_tokens"]));
-        assert!(has(
-            Service::Bedrock,
-            &[
-                "/model/us.anthropic.claude-sonnet-4-5-20250929-v1:0/invoke",
-                "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Aprofile%2Fx/invoke-with-response-stream",
-            ]
-        ));
-        let vertex =
-            "/projects/p/locations/us-east5/publishers/anthropic/models/m@1:streamRawPredict";
-        assert!(has(Service::Vertex, &[vertex]));
-        for (service, path) in [
-            (Service::Anthropic, "/v1/"),
-            (Service::Anthropic, "/v1/../admin"),
-            (Service::Anthropic, "/v1/%2e%2e/admin"),
-            (Service::Anthropic, "/model/m/invoke"),
-            (Service::Bedrock, "/v1/messages"),
-            (Service::Bedrock, "/model/m/converse"),
-            (Service::Bedrock, "/model//invoke"),
-            (Service::Bedrock, "/model/../invoke"),
-            (Service::Bedrock, "/model/a/../invoke"),
-            (Service::Bedrock, "/model/%2e%2e/invoke"),
-            (Service::Bedrock, "/guardrail/g/version/1/apply"),
-            (Service::Vertex, "/v1/messages"),
-            (Service::Vertex, "/projects/p/../q:streamRawPredict"),
+        let has = |service: Service, request: &str| {
+            let (method, path) = request.split_once(' ').unwrap();
+            service.has(&method.parse().unwrap(), path)
+        };
+        let long = "arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Aapplication-inference-profile%2Fx";
+        let vertex = "/projects/p/locations/us-east5/publishers/anthropic/models";
+        for (service, request) in [
+            (Service::Anthropic, "POST /v1/messages"),
+            (Service::Anthropic, "POST /v1/messages/count_tokens"),
+            (Service::Anthropic, "GET /v1/models"),
+            (Service::Anthropic, "GET /v1/models/claude-sonnet-4-5"),
+            (Service::Bedrock, "POST /model/us.anthropic.claude-sonnet-4-5-20250929-v1:0/invoke"),
+            (Service::Bedrock, &format!("POST /model/{long}/invoke-with-response-stream")),
+            (Service::Vertex, &format!("POST {vertex}/claude@20250929:streamRawPredict")),
+            (Service::Vertex, &format!("POST {vertex}/count-tokens:rawPredict")),
         ] {
-            assert!(!service.has(path), "{service:?} {path}");
+            assert!(has(service, request), "{service:?} {request}");
+        }
+        for (service, request) in [
+            (Service::Anthropic, "POST /v1/"),
+            (Service::Anthropic, "GET /v1/messages"),
+            (Service::Anthropic, "POST /v1/messages/batches"),
+            (Service::Anthropic, "GET /v1/organizations/api_keys"),
+            (Service::Anthropic, "DELETE /v1/files/f"),
+            (Service::Anthropic, "POST /v1/../admin"),
+            (Service::Anthropic, "GET /v1/models/.."),
+            (Service::Anthropic, "GET /v1/models/..;"),
+            (Service::Anthropic, "GET /v1/models/%2e%2e/admin"),
+            (Service::Anthropic, "POST /model/m/invoke"),
+            (Service::Bedrock, "POST /v1/messages"),
+            (Service::Bedrock, "GET /model/m/invoke"),
+            (Service::Bedrock, "POST /model/m/converse"),
+            (Service::Bedrock, "POST /model//invoke"),
+            (Service::Bedrock, "POST /model/../invoke"),
+            (Service::Bedrock, "POST /model/a/../invoke"),
+            (Service::Bedrock, "POST /model/%2e%2e/invoke"),
+            (Service::Bedrock, "POST /model/..%2F..%2Fadmin%2Fkeys/invoke"),
+            (Service::Bedrock, "POST /model/a%2F..%2F..%2Fx/invoke"),
+            (Service::Bedrock, "POST /model/%2F%2Fevil/invoke"),
+            (Service::Bedrock, "POST /model/a%252F..%252Fx/invoke"),
+            (Service::Bedrock, "POST /guardrail/g/version/1/apply"),
+            (Service::Vertex, "POST /v1/messages"),
+            (Service::Vertex, "POST /projects/p/locations/l/customJobs"),
+            (Service::Vertex, "DELETE /projects/p/locations/l/endpoints/1"),
+            (Service::Vertex, "GET /projects/p/secrets/s/versions/1:access"),
+            (Service::Vertex, &format!("GET {vertex}/claude:rawPredict")),
+            (Service::Vertex, &format!("POST {vertex}/claude:predict")),
+            (Service::Vertex, &format!("POST {vertex}/:rawPredict")),
+            (Service::Vertex, &format!("POST {vertex}/../claude:rawPredict")),
+        ] {
+            assert!(!has(service, request), "{service:?} {request}");
         }
     }
 }

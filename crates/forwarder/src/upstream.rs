@@ -103,7 +103,7 @@ impl Credential {
 }
 
 impl Upstream {
-    /// The endpoint at an address, which may have a path before `/v1`. The machine's own roots are
+    /// The endpoint at an address, which may have a path before that of the API. The machine's own roots are
     /// trusted, and there is no proxy. Some gateways need no credential.
     pub fn new(
         url: &str,

@@ -115,16 +115,16 @@ fn measure(runtime: &tokio::runtime::Runtime) {
     let grown = resident_kib().cast_signed() - before.cast_signed();
 
     println!(
-        "| beyond the program | wall, median | CPU, mean | CPU of processes between, mean | wall, nothing started before |"
+        "| beyond the program | wall, median | CPU, median | CPU of processes between, mean | wall, nothing started before |"
     );
     println!("| --- | --- | --- | --- | --- |");
     for way in &ways {
         let between = mean_of_children(|| call(&way.ahead())) - mean_of_children(converse_bare);
         let Way { name, costs: [ahead, through], .. } = way;
-        let (wall, cpu) = (median_wall(ahead), mean_cpu(ahead));
+        let (wall, cpu) = (median_wall(ahead), median_cpu(ahead));
         println!("| {name} | {wall} | {cpu} | {between:.2} ms | {} |", median_wall(through));
     }
-    println!("| the program itself | {} | {} | | |", median_wall(&bare), mean_cpu(&bare));
+    println!("| the program itself | {} | {} | | |", median_wall(&bare), median_cpu(&bare));
     let calls = bare.len();
     println!("| memory of the client after {calls} more calls | {grown:+} KiB | | | |");
 }
@@ -214,17 +214,19 @@ fn measured(work: impl FnOnce()) -> Cost {
     Cost { wall: millis(wall), cpu: millis(cpu_time().saturating_sub(cpu)) }
 }
 
-fn median_wall(costs: &[Cost]) -> String {
-    let mut walls: Vec<f64> = costs.iter().map(|cost| cost.wall).collect();
-    walls.sort_by(f64::total_cmp);
-    let median = walls.get(walls.len() / 2).copied().unwrap_or_default();
+fn median(costs: &[Cost], of: impl Fn(&Cost) -> f64) -> String {
+    let mut costs: Vec<f64> = costs.iter().map(of).collect();
+    costs.sort_by(f64::total_cmp);
+    let median = costs.get(costs.len() / 2).copied().unwrap_or_default();
     format!("{median:.2} ms")
 }
 
-fn mean_cpu(costs: &[Cost]) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "a few hundred")]
-    let mean = costs.iter().map(|cost| cost.cpu).sum::<f64>() / costs.len() as f64;
-    format!("{mean:.2} ms")
+fn median_wall(costs: &[Cost]) -> String {
+    median(costs, |cost| cost.wall)
+}
+
+fn median_cpu(costs: &[Cost]) -> String {
+    median(costs, |cost| cost.cpu)
 }
 
 fn millis(time: Duration) -> f64 {

@@ -21,7 +21,6 @@ mod tools;
 mod web;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Instant;
 
 use camino::Utf8PathBuf;
@@ -36,7 +35,7 @@ use mle_star_claude::{
 use mle_star_exec::in_full;
 use mle_star_exec::sandbox::{Gap, Tier};
 use mle_star_exec::scratch::Scratch;
-use mle_star_forwarder::UpstreamError;
+use mle_star_forwarder::{Service, UpstreamError};
 use mle_star_search::models::{self, AgentConfig, AgentType, PipelineConfig};
 use mle_star_search::prompt::{PromptError, PromptRegistry};
 use serde_json::Value;
@@ -59,21 +58,23 @@ pub struct Credentials {
     pub variable: &'static str,
 }
 
-/// Variables that hold a key or a token, or say that another service brings its own.
-const CREDENTIALS: [&str; 5] = [
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "CLAUDE_CODE_USE_BEDROCK",
-    "CLAUDE_CODE_USE_VERTEX",
-];
-
 impl Credentials {
-    /// The first that the environment has.
+    /// Those that the environment has for the service that it chooses.
     pub fn find() -> Option<Self> {
-        let is_set =
-            |name: &&str| crate::dotenv::variable(name).is_some_and(|value| !value.is_empty());
-        CREDENTIALS.into_iter().find(is_set).map(|variable| Self { variable })
+        let set = |name: &str| crate::dotenv::variable(name)?.into_string().ok();
+        let is_set = |name: &&str| set(name).is_some_and(|value| !value.is_empty());
+        let first = |names: &[&'static str]| names.iter().copied().find(|name| is_set(name));
+        let variable = match Service::chosen(set) {
+            Service::Anthropic => {
+                first(&["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"])?
+            }
+            // Without a key there may still be an account, which only the program finds.
+            Service::Bedrock => {
+                first(&["AWS_BEARER_TOKEN_BEDROCK"]).unwrap_or("CLAUDE_CODE_USE_BEDROCK")
+            }
+            Service::Vertex => "CLAUDE_CODE_USE_VERTEX",
+        };
+        Some(Self { variable })
     }
 }
 
@@ -81,7 +82,7 @@ impl Credentials {
 #[derive(Debug)]
 pub(crate) struct Claude {
     cli: Cli,
-    stages: Arc<Stages>,
+    stages: Stages,
     permission_mode: PermissionMode,
     permission: Option<Permission>,
     toolbox: Toolbox,
@@ -122,7 +123,10 @@ impl ClaudeError {
             Self::Program(error) => error.remedy(),
             Self::Held { .. } => Some("--sandbox takes another one"),
             Self::Place(_) => Some("make room in the folder for temporary files"),
-            Self::Reach(_) => Some("check ANTHROPIC_BASE_URL, the key and the certificates"),
+            Self::Reach(UpstreamError::Headers) => {
+                Some("ANTHROPIC_CUSTOM_HEADERS takes one `name: value` a line")
+            }
+            Self::Reach(_) => Some("check the address of the model, the key and the certificates"),
             Self::Prompts(_) => None,
         }
     }
@@ -148,7 +152,7 @@ impl Claude {
             },
             cli,
             toolbox: Toolbox::new(config, data_dir.clone()),
-            stages: Arc::new(Stages::new(enclosure, data_dir, folder)),
+            stages: Stages::new(enclosure, data_dir, folder),
             permission_mode: match config.permission_mode {
                 // Who wants to be asked is asked.
                 models::PermissionMode::BypassPermissions if permission.is_some() => {
@@ -174,7 +178,7 @@ impl Claude {
                 cli.try_out(place.work().as_std_path(), &self.environment(&place, &needs)).await;
             match tried {
                 Ok(()) => {
-                    self.stages.set_next(needs); // most calls have these
+                    self.stages.set_next(&needs); // most calls have these
                     return Ok(());
                 }
                 // As by a system short of memory: nothing is wrong with it.
@@ -260,7 +264,7 @@ impl Claude {
         let answer = match Conversation::start(&cli, options).await {
             Err(error) => Err(error),
             Ok(mut conversation) => {
-                self.stages.set_next(needs);
+                self.stages.set_next(&needs);
                 let answer = conversation.ask_watched(&call.prompt, |it| note(call, it)).await;
                 conversation.stop().await;
                 answer

@@ -305,8 +305,16 @@ fn start(mut fail: PipeWriter, command: impl FnOnce() -> io::Result<Command>) ->
     match sys::split(0)? {
         Split::Parent(program) => Ok(program),
         Split::Child => {
-            let error = command().map_or_else(|error| error, |mut command| command.exec());
-            say(&Told::Failed(error.to_string()), &mut fail).ok(); // there is nobody else to tell
+            let reason = match command() {
+                Ok(mut command) => {
+                    let error = command.exec();
+                    let folder = command.get_current_dir().filter(|folder| !folder.is_dir());
+                    let missing = folder.map_or(command.get_program(), |folder| folder.as_os_str());
+                    format!("{}: {error}", missing.display())
+                }
+                Err(error) => error.to_string(),
+            };
+            say(&Told::Failed(reason), &mut fail).ok(); // there is nobody else to tell
             end_at_once(NOT_STARTED)
         }
     }

@@ -1,4 +1,4 @@
-//! What a script's process gives up just before Python takes over.
+//! What a process gives up before the program that it is for takes over: Python, or that of an agent.
 
 use std::io;
 

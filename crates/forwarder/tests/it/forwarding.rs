@@ -93,7 +93,7 @@ async fn only_paths_of_the_api_are_forwarded() {
         assert_eq!(reply.status, 404, "{path}");
         assert_eq!(
             reply.json()["error"]["message"],
-            "only paths of the Messages API are forwarded"
+            "only requests to the Messages API are forwarded"
         );
     }
     let mut client = Client::connect(&forwarder.url()).await;

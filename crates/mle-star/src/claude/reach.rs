@@ -92,10 +92,7 @@ impl Reach {
         match self {
             Self::Direct => inherited(|name| is_common(name) || leads_to_a_model(name)),
             Self::Forwarded { by, service, variable } => {
-                let passes = |name: &OsStr| {
-                    let is_for_others = !has_network && leads_out(name);
-                    leads_to_a_model(name) && !is_secret(name) && !is_for_others
-                };
+                let passes = |name: &OsStr| is_open(name) || (has_network && leads_out(name));
                 let environment = inherited(|name| is_common(name) || passes(name))
                     .with(*variable, by.token())
                     .with(service.address_variable(), by.url());
@@ -131,12 +128,35 @@ fn here(environment: Environment) -> Environment {
     })
 }
 
-/// Whether a variable holds what no tool is to see.
-fn is_secret(name: &OsStr) -> bool {
-    let Some(name) = name.to_str() else { return true };
-    let is_of_account = ["AWS_", "GOOGLE_"].iter().any(|prefix| name.starts_with(prefix))
-        && !["AWS_REGION", "AWS_DEFAULT_REGION"].contains(&name);
-    is_of_account || ["_KEY", "_TOKEN", "_HEADERS"].iter().any(|end| name.ends_with(end))
+/// Whether a variable of those that lead to a model holds nothing that a tool may not see. It is one
+/// of those that are known, as nobody knows what others hold.
+fn is_open(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    let names = [
+        "ANTHROPIC_BEDROCK_REGION_PREFIX",
+        "ANTHROPIC_BEDROCK_SERVICE_TIER",
+        "ANTHROPIC_BETAS",
+        "ANTHROPIC_CUSTOM_MODEL_OPTION",
+        "ANTHROPIC_VERTEX_PROJECT_ID",
+        "API_TIMEOUT_MS",
+        "AWS_DEFAULT_REGION",
+        "AWS_REGION",
+        "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
+        "CLAUDE_CODE_MAX_RETRIES",
+        "CLAUDE_CODE_USE_BEDROCK",
+        "CLAUDE_CODE_USE_VERTEX",
+        "CLOUD_ML_REGION",
+        "NODE_EXTRA_CA_CERTS",
+        "NO_PROXY",
+        "SSL_CERT_DIR",
+        "SSL_CERT_FILE",
+        "no_proxy",
+    ];
+    let of_models = ["_MODEL", "_MODEL_DESCRIPTION", "_MODEL_NAME", "_SUPPORTED_CAPABILITIES"];
+    let is_of_model = |name: &str| of_models.iter().any(|end| name.ends_with(end));
+    names.contains(&name)
+        || name.starts_with("VERTEX_REGION_")
+        || (name.starts_with("ANTHROPIC_") && is_of_model(name))
 }
 
 /// Whether a variable says how others than the model are reached. It may have a password in it.
@@ -194,24 +214,25 @@ mod tests {
 
     #[test]
     fn what_the_forwarder_knows_the_program_does_not_see() {
-        let is_secret = |name: &str| super::is_secret(OsStr::new(name));
+        let is_open = |name: &str| super::is_open(OsStr::new(name));
         for name in [
             "ANTHROPIC_API_KEY",
+            "ANTHROPIC_API_KEY_BACKUP",
             "ANTHROPIC_AUTH_TOKEN",
+            "ANTHROPIC_BASE_URL",
             "ANTHROPIC_CUSTOM_HEADERS",
-            "ANTHROPIC_FOUNDRY_API_KEY",
             "AWS_SECRET_ACCESS_KEY",
             "AWS_BEARER_TOKEN_BEDROCK",
             "AWS_PROFILE",
             "CLAUDE_CODE_OAUTH_TOKEN",
             "GOOGLE_APPLICATION_CREDENTIALS",
+            "HTTPS_PROXY",
         ] {
-            assert!(is_secret(name), "{name}");
+            assert!(!is_open(name), "{name}");
         }
         for name in ["ANTHROPIC_DEFAULT_SONNET_MODEL", "API_TIMEOUT_MS", "AWS_REGION"] {
-            assert!(!is_secret(name), "{name}");
+            assert!(is_open(name) && leads_to_a_model(OsStr::new(name)), "{name}");
         }
-        assert!(!is_secret("CLAUDE_CODE_MAX_OUTPUT_TOKENS"));
         assert!(leads_out(OsStr::new("https_proxy")) && !leads_out(OsStr::new("NO_PROXY")));
     }
 }

@@ -1,11 +1,14 @@
-//! Where calls take place, each made before it is needed.
+//! Where calls take place, made before they are needed.
 //!
 //! To hold a program tightly takes a process, namespaces, mounts and filters, which is some
-//! milliseconds. A call has those minutes that it waits for the model: meanwhile the next stage is
-//! set, and what will hold the program there waits to be told what to start. No stage is ever used
-//! twice.
+//! milliseconds. While a call waits for its model, the stage of a later one is set: its folders are
+//! made, and what will hold the program there waits to be told what to start. No stage is given to
+//! two calls. As every call sets one, there come to be as many as there are calls at a time.
+//!
+//! Deliberately absent: stages of calls that have the network. They are few, and what they find
+//! others by (addresses of names, credentials that are renewed) must not be older than they are.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use camino::Utf8PathBuf;
 use mle_star_claude::Launch;
@@ -26,7 +29,7 @@ pub(super) struct Stage {
 #[derive(Debug)]
 pub(super) struct Stages {
     enclosure: Enclosure,
-    /// Those that are ready, one of a kind.
+    /// Those that are ready.
     ready: Mutex<Vec<(Needs, Stage)>>,
     data_dir: Utf8PathBuf,
     /// Where the folders of calls are.
@@ -42,42 +45,49 @@ impl Stages {
         &self.enclosure
     }
 
-    /// One for a call with these needs: that which is ready, or a new one.
+    /// One for a call with these needs: one that is ready, or a new one.
     pub(super) fn take(&self, needs: &Needs) -> std::io::Result<Stage> {
-        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(index) = ready.iter().position(|(of, _)| of == needs) {
-            return Ok(ready.swap_remove(index).1);
+        if let Some(stage) = self.take_ready(needs) {
+            return Ok(stage);
         }
-        drop(ready);
         let place = self.place(needs)?;
         let launch = self.enclosure.launch(&place, needs)?;
         Ok(Stage { launch, place, was_ready: false })
     }
 
-    /// Sets the next one for a call with these needs, unless there is one; later, and beside what
-    /// the caller does.
-    pub(super) fn set_next(self: &Arc<Self>, needs: Needs) {
-        let stages = Arc::clone(self);
-        tokio::task::spawn_blocking(move || {
-            if let Err(error) = stages.set(needs) {
-                // Then it is set when it is needed, and whoever needs it will hear why it cannot be.
-                tracing::debug!(target: "mle_star", %error, "no stage is set for the next call");
+    fn take_ready(&self, needs: &Needs) -> Option<Stage> {
+        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let index = ready.iter().position(|(of, _)| of == needs)?;
+            let (_, stage) = ready.swap_remove(index);
+            // Somebody may have killed what waited there.
+            if stage.launch.waiting_process().is_some() {
+                return Some(stage);
             }
-        });
+        }
     }
 
-    fn set(&self, needs: Needs) -> std::io::Result<()> {
-        let is_there = |ready: &[(Needs, Stage)]| ready.iter().any(|(of, _)| *of == needs);
-        if is_there(&self.ready.lock().unwrap_or_else(PoisonError::into_inner)) {
-            return Ok(());
+    /// Sets one for a later call with these needs.
+    pub(super) fn set_next(&self, needs: &Needs) {
+        if needs.has_network() {
+            return;
         }
-        let place = self.place(&needs)?;
-        let launch = self.enclosure.launch_ahead(&place, &needs)?;
-        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
-        if !is_there(&ready) {
-            ready.push((needs, Stage { launch, place, was_ready: true }));
+        match self.set(needs) {
+            Ok(stage) => {
+                let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+                ready.push((needs.clone(), stage));
+            }
+            // It is set when it is needed, then, and whoever needs it hears why it cannot be.
+            Err(error) => {
+                tracing::debug!(target: "mle_star", %error, "no stage is set for the next call");
+            }
         }
-        Ok(())
+    }
+
+    fn set(&self, needs: &Needs) -> std::io::Result<Stage> {
+        let place = self.place(needs)?;
+        let launch = self.enclosure.launch_ahead(&place, needs)?;
+        Ok(Stage { launch, place, was_ready: true })
     }
 
     fn place(&self, needs: &Needs) -> std::io::Result<Place> {

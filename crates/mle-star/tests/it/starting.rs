@@ -453,14 +453,14 @@ fn a_token_from_a_file_reaches_the_program_that_needs_it_and_nothing_else() {
     let (program, asked) = (shop.path().join("claude"), shop.path().join("asked"));
     let text = format!(
         "#!/bin/sh\ncase \"$1\" in --version) echo '2.1.999 (Claude Code)'; exit;; esac\n\
-         echo \"$AWS_BEARER_TOKEN_BEDROCK\" > {asked}\necho \"wrong: $AWS_BEARER_TOKEN_BEDROCK\" >&2\nexit 1\n"
+         echo \"$AWS_SECRET_ACCESS_KEY\" > {asked}\necho \"wrong: $AWS_SECRET_ACCESS_KEY\" >&2\nexit 1\n"
     );
     shop.write("claude", &text);
     fs_err::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     shop.write(
         ".env",
         &format!(
-            "CLAUDE_CODE_USE_BEDROCK=1\nAWS_BEARER_TOKEN_BEDROCK=sk-never-shown\n\
+            "CLAUDE_CODE_USE_BEDROCK=1\nAWS_SECRET_ACCESS_KEY=sk-never-shown\n\
              MLE_STAR_CLAUDE_PATH={program}\n"
         ),
     );
