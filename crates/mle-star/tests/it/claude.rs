@@ -303,6 +303,27 @@ fn doctor_shows_the_program_and_the_key() {
     assert_eq!(program["found"], "there is no /no/such/claude");
 }
 
+/// What is said to be used is what is used.
+#[test]
+fn doctor_names_the_credentials_of_the_service_that_is_chosen() {
+    let shop = Shop::new();
+    let key = |variables: &[(&str, &str)]| {
+        let mut command = shop.command();
+        command.args(["doctor", "--json"]).envs(variables.iter().copied());
+        command.env("MLE_STAR_CLAUDE_PATH", "/no/such/claude");
+        let checks: Vec<Value> = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+        checks.iter().find(|it| it["name"] == "key").unwrap()["found"].as_str().unwrap().to_owned()
+    };
+    let anthropic = ("ANTHROPIC_API_KEY", "x");
+    let bedrock = |value| ("CLAUDE_CODE_USE_BEDROCK", value);
+    assert_eq!(key(&[bedrock("0")]), "no key for Claude's agents");
+    assert_eq!(key(&[bedrock("0"), anthropic]), "ANTHROPIC_API_KEY is set");
+    assert_eq!(key(&[bedrock("1"), anthropic]), "CLAUDE_CODE_USE_BEDROCK is set");
+    let own = ("AWS_BEARER_TOKEN_BEDROCK", "x");
+    assert_eq!(key(&[bedrock("1"), own]), "AWS_BEARER_TOKEN_BEDROCK is set");
+    assert_eq!(key(&[("CLAUDE_CODE_USE_VERTEX", "1")]), "CLAUDE_CODE_USE_VERTEX is set");
+}
+
 /// The conversations with `program`.
 fn processes(program: &Utf8Path) -> Vec<u32> {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
