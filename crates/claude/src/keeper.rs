@@ -36,7 +36,7 @@ const AFTER_SIGNAL: Duration = Duration::from_secs(2);
 const KILLING: Duration = Duration::from_secs(5);
 
 /// Runs the program that the first argument names with the other ones, or the one that it is
-/// [told](crate::told) to, and leaves nobody behind. Gives the exit code of the program.
+/// [told] to, and leaves nobody behind. Gives the exit code of the program.
 ///
 /// Takes over the process: call it in `main`, before anything else is done.
 pub fn keep(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
