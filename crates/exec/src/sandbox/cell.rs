@@ -38,7 +38,7 @@ const MOST_SHARED_MEMORY: u64 = 1 << 50;
 
 /// The exit code of a process that did not become what it should; nobody sees it but who looks at
 /// processes.
-const NOT_STARTED: i32 = 127;
+const NOT_STARTED: u8 = 127;
 
 /// What a program is held by.
 #[derive(Debug)]
@@ -185,7 +185,7 @@ impl Cell<'_> {
                         })
                     });
                 let said = said.unwrap_or_else(|error| Told::Failed(error.to_string()));
-                end_at_once(if say(&said, &mut tell).is_ok() { 0 } else { 1 })
+                sys::end_at_once(if say(&said, &mut tell).is_ok() { 0 } else { 1 })
             }
         }
     }
@@ -315,7 +315,7 @@ fn start(mut fail: PipeWriter, command: impl FnOnce() -> io::Result<Command>) ->
                 Err(error) => error.to_string(),
             };
             say(&Told::Failed(reason), &mut fail).ok(); // there is nobody else to tell
-            end_at_once(NOT_STARTED)
+            sys::end_at_once(NOT_STARTED)
         }
     }
 }
@@ -359,11 +359,4 @@ fn let_go_of_streams() -> io::Result<()> {
     rustix::stdio::dup2_stdout(&nothing)?;
     rustix::stdio::dup2_stderr(&nothing)?;
     Ok(())
-}
-
-/// What is written stays written, and nothing of the supervisor's, of which this process is a
-/// copy, is done a second time.
-#[expect(clippy::exit, reason = "the life of this process ends here")]
-fn end_at_once(code: i32) -> ! {
-    std::process::exit(code)
 }
