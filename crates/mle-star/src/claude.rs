@@ -63,7 +63,7 @@ impl Credentials {
     pub fn find() -> Option<Self> {
         let set = |name: &str| crate::dotenv::variable(name)?.into_string().ok();
         let is_set = |name: &&str| set(name).is_some_and(|value| !value.is_empty());
-        let first = |names: &[&'static str]| names.iter().copied().find(|name| is_set(name));
+        let first = |names: &[&'static str]| names.iter().copied().find(is_set);
         let variable = match Service::chosen(set) {
             Service::Anthropic => {
                 first(&["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"])?
@@ -170,7 +170,7 @@ impl Claude {
     /// Starts the program as it will be started, before anything depends on it.
     pub(crate) async fn try_out(&self) -> Result<(), ClaudeError> {
         let needs = Needs::of(&[], &self.reach, None);
-        let Stage { launch, place, .. } = self.stages.take(&needs)?;
+        let Stage { launch, place } = self.stages.take(&needs)?;
         let cli = self.cli.clone().launched(launch);
         let mut again = TRIALS_MORE;
         loop {
@@ -255,7 +255,8 @@ impl Claude {
         let stage = self.stages.take(&needs).map_err(|error| AgentError::Unavailable {
             reason: format!("there is no place for the conversation: {error}"),
         })?;
-        let Stage { launch, place, was_ready } = stage;
+        let Stage { launch, place } = stage;
+        let was_ready = launch.waiting_process().is_some();
         let cli = self.cli.clone().launched(launch);
         let (work, home) = (place.work(), place.home());
         let hooks = self.toolbox.hooks(call, id, work.as_std_path(), home.as_std_path(), searches);

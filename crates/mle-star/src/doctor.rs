@@ -24,8 +24,8 @@ const LEAST_MEMORY_BYTES: u64 = 1_000_000_000;
 /// Who has no program behind agents can do this.
 const WITHOUT: &str = "--agents playbook does without";
 /// Who has credentials that agents can read can do this.
-const KEEPING: &str = "a key (ANTHROPIC_API_KEY, or AWS_BEARER_TOKEN_BEDROCK for Bedrock) or a gateway's token, \
-                       and a sandbox, keep them from agents";
+const KEEPING: &str = "a key (ANTHROPIC_API_KEY, or AWS_BEARER_TOKEN_BEDROCK for Bedrock) or a \
+                       gateway's token, and a sandbox, keep them from agents";
 /// There is no data where nothing is to be computed.
 const NO_DATA: &str = "/nonexistent";
 

@@ -19,10 +19,9 @@ pub(crate) struct Path {
 }
 
 /// How the events of a streamed answer are told apart.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// As server-sent events.
-    #[default]
     Lines,
     /// As frames with lengths and checksums.
     Amazon,

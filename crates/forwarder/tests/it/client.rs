@@ -8,12 +8,20 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use mle_star_forwarder::{Credential, Forwarder, Upstream};
+use mle_star_forwarder::{Credential, Forwarder, Upstream, UpstreamError};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 pub(crate) const KEY: &str = "sk-ant-real-key-0123456789";
+
+/// The endpoint that these variables describe.
+pub(crate) fn described(variables: &[(&str, impl AsRef<str>)]) -> Result<Upstream, UpstreamError> {
+    Upstream::from_variables(|name| {
+        let found = variables.iter().find(|(own, _)| *own == name);
+        found.map(|(_, value)| value.as_ref().to_owned())
+    })
+}
 
 /// A connection to a forwarder that stays open.
 pub(crate) struct Client {

@@ -14,7 +14,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::{ServerConfig, crypto};
 
-use crate::client::{KEY, ask};
+use crate::client::{KEY, ask, described};
 
 /// The server of answers behind TLS, with a certificate of its own for `localhost`.
 struct Secured {
@@ -116,10 +116,7 @@ async fn certificates_are_read_from_the_files_that_variables_name() {
             ("ANTHROPIC_API_KEY", KEY.to_owned()),
             (variable, secured.certificate.to_string_lossy().into_owned()),
         ];
-        let upstream = Upstream::from_variables(|name| {
-            variables.iter().find(|(own, _)| *own == name).map(|(_, value)| value.clone())
-        });
-        let forwarder = Forwarder::start(upstream.unwrap()).await.unwrap();
+        let forwarder = Forwarder::start(described(&variables).unwrap()).await.unwrap();
         assert_eq!(ask(&forwarder, true).await.status, 200, "{variable}");
     }
 }
@@ -132,10 +129,7 @@ async fn what_a_gateway_wants_to_see_is_added() {
         ("ANTHROPIC_API_KEY", KEY.to_owned()),
         ("ANTHROPIC_CUSTOM_HEADERS", "x-team: research\n\nX-Gateway-Key:  a:b \n".to_owned()),
     ];
-    let upstream = Upstream::from_variables(|name| {
-        variables.iter().find(|(own, _)| *own == name).map(|(_, value)| value.clone())
-    });
-    let forwarder = Forwarder::start(upstream.unwrap()).await.unwrap();
+    let forwarder = Forwarder::start(described(&variables).unwrap()).await.unwrap();
     assert_eq!(ask(&forwarder, true).await.status, 200);
     let requests = server.requests();
     let header = |name: &str| requests.first().unwrap().header(name);
@@ -156,10 +150,7 @@ async fn a_proxy_gets_a_tunnel_and_never_the_key() {
         ("https_proxy", format!("http://me:secret@{address}")),
         ("NODE_EXTRA_CA_CERTS", secured.certificate.to_string_lossy().into_owned()),
     ];
-    let upstream = Upstream::from_variables(|name| {
-        variables.iter().find(|(own, _)| *own == name).map(|(_, value)| value.clone())
-    });
-    let forwarder = Forwarder::start(upstream.unwrap()).await.unwrap();
+    let forwarder = Forwarder::start(described(&variables).unwrap()).await.unwrap();
 
     assert_eq!(ask(&forwarder, true).await.status, 200);
     let head = told.recv().await.unwrap();

@@ -4,27 +4,23 @@ use std::path::Path;
 
 use mle_star_forwarder::{Credential, Forwarder, Service, Upstream, UpstreamError};
 
-use crate::client::KEY;
-
-fn from(variables: &[(&str, &str)]) -> Result<Upstream, UpstreamError> {
-    Upstream::from_variables(|name| {
-        variables.iter().find(|(own, _)| *own == name).map(|(_, value)| (*value).to_owned())
-    })
-}
+use crate::client::{KEY, described};
 
 #[test]
 fn the_address_is_the_users_or_the_usual_one() {
-    let usual = from(&[("ANTHROPIC_API_KEY", KEY)]).unwrap();
+    let usual = described(&[("ANTHROPIC_API_KEY", KEY)]).unwrap();
     assert_eq!(usual.url(), "https://api.anthropic.com/");
-    let own =
-        from(&[("ANTHROPIC_AUTH_TOKEN", KEY), ("ANTHROPIC_BASE_URL", "http://localhost:80/x/")]);
+    let own = described(&[
+        ("ANTHROPIC_AUTH_TOKEN", KEY),
+        ("ANTHROPIC_BASE_URL", "http://localhost:80/x/"),
+    ]);
     assert_eq!(own.unwrap().url(), "http://localhost:80/x");
 }
 
 #[test]
 fn other_services_have_addresses_of_their_own_and_keys_that_can_be_added_or_not() {
     let bedrock = |more: &[(&str, &str)]| {
-        from(
+        described(
             &[&[("CLAUDE_CODE_USE_BEDROCK", "1"), ("ANTHROPIC_BASE_URL", "http://x")], more]
                 .concat(),
         )
@@ -38,7 +34,9 @@ fn other_services_have_addresses_of_their_own_and_keys_that_can_be_added_or_not(
     assert_eq!(delegated.url(), "http://gateway/bedrock");
 
     let vertex = |more: &[(&str, &str)]| {
-        from(&[&[("CLAUDE_CODE_USE_VERTEX", "1"), ("ANTHROPIC_AUTH_TOKEN", KEY)], more].concat())
+        described(
+            &[&[("CLAUDE_CODE_USE_VERTEX", "1"), ("ANTHROPIC_AUTH_TOKEN", KEY)], more].concat(),
+        )
     };
     let gateway = ("ANTHROPIC_VERTEX_BASE_URL", "http://gateway/vertex/v1");
     let delegated = vertex(&[gateway, ("CLAUDE_CODE_SKIP_VERTEX_AUTH", "1")]).unwrap();
@@ -52,7 +50,7 @@ fn other_services_have_addresses_of_their_own_and_keys_that_can_be_added_or_not(
 
 #[test]
 fn what_cannot_be_an_endpoint_is_refused_without_showing_secrets() {
-    let error = |variables: &[(&str, &str)]| from(variables).unwrap_err().to_string();
+    let error = |variables: &[(&str, &str)]| described(variables).unwrap_err().to_string();
     assert_eq!(error(&[]), "neither ANTHROPIC_API_KEY nor ANTHROPIC_AUTH_TOKEN is set");
     assert_eq!(error(&[("ANTHROPIC_API_KEY", "")]), error(&[]));
     assert_eq!(

@@ -161,35 +161,19 @@ fn is_open(name: &OsStr) -> bool {
 
 /// Whether a variable says how others than the model are reached. It may have a password in it.
 fn leads_out(name: &OsStr) -> bool {
-    let name = name.to_ascii_uppercase();
-    ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].map(OsStr::new).contains(&name.as_os_str())
+    ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"]
+        .map(OsStr::new)
+        .contains(&name)
 }
 
 /// Whether a variable says how the model is reached.
 pub(crate) fn leads_to_a_model(name: &OsStr) -> bool {
-    let Some(name) = name.to_str() else { return false };
-    let prefixes = ["ANTHROPIC_", "AWS_", "GOOGLE_", "VERTEX_REGION_"];
-    let names = [
-        "CLAUDE_CODE_OAUTH_TOKEN",
-        "CLAUDE_CODE_USE_BEDROCK",
-        "CLAUDE_CODE_USE_VERTEX",
-        "CLAUDE_CODE_SKIP_BEDROCK_AUTH",
-        "CLAUDE_CODE_SKIP_VERTEX_AUTH",
-        "CLAUDE_CODE_MAX_RETRIES",
-        "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
-        "API_TIMEOUT_MS",
-        "CLOUD_ML_REGION",
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "ALL_PROXY",
-        "NO_PROXY",
-        "NODE_EXTRA_CA_CERTS",
-        "SSL_CERT_FILE",
-        "SSL_CERT_DIR",
-    ];
-    names.contains(&name)
-        || ["http_proxy", "https_proxy", "all_proxy", "no_proxy"].contains(&name)
-        || prefixes.iter().any(|prefix| name.starts_with(prefix))
+    let Some(text) = name.to_str() else { return false };
+    let names = [SUBSCRIPTION, "CLAUDE_CODE_SKIP_BEDROCK_AUTH", "CLAUDE_CODE_SKIP_VERTEX_AUTH"];
+    is_open(name)
+        || leads_out(name)
+        || names.contains(&text)
+        || ["ANTHROPIC_", "AWS_", "GOOGLE_"].iter().any(|prefix| text.starts_with(prefix))
 }
 
 #[cfg(test)]

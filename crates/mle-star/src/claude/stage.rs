@@ -21,8 +21,6 @@ use super::enclosure::{Enclosure, Needs, Place};
 pub(super) struct Stage {
     pub(super) launch: Launch,
     pub(super) place: Place,
-    /// Whether it was set before it was needed.
-    pub(super) was_ready: bool,
 }
 
 /// All stages of a run.
@@ -52,7 +50,7 @@ impl Stages {
         }
         let place = self.place(needs)?;
         let launch = self.enclosure.launch(&place, needs)?;
-        Ok(Stage { launch, place, was_ready: false })
+        Ok(Stage { launch, place })
     }
 
     fn take_ready(&self, needs: &Needs) -> Option<Stage> {
@@ -87,7 +85,7 @@ impl Stages {
     fn set(&self, needs: &Needs) -> std::io::Result<Stage> {
         let place = self.place(needs)?;
         let launch = self.enclosure.launch_ahead(&place, needs)?;
-        Ok(Stage { launch, place, was_ready: true })
+        Ok(Stage { launch, place })
     }
 
     fn place(&self, needs: &Needs) -> std::io::Result<Place> {

@@ -294,9 +294,10 @@ fn waiting_below(run: u32) -> Option<u32> {
     children.find(|&child| matches!(&words_of(child)[..], [_, hold, _] if hold == "__hold"))
 }
 
-/// A run with these variables whose first agent with a shell looks at its own and its parent's. Gives
-/// the requests that came, and what was seen. `{url}` is the address of the service.
-async fn looked_around(variables: &[(&str, &str)]) -> Option<(Vec<Arc<Request>>, Vec<String>)> {
+/// A run with these variables whose first agent with a shell looks at its own and its parent's, and
+/// sees no value that ends with `-secret`. Gives the requests that came. `{url}` is the address of the
+/// service.
+async fn looked_around(variables: &[(&str, &str)]) -> Option<Vec<Arc<Request>>> {
     let claude = claude()?;
     let look = "open(my $file, '<', '/proc/' . getppid() . '/environ'); print %ENV, <$file>;";
     let commands = vec!["cp input/look.pl look.pl".to_owned(), "perl look.pl".to_owned()];
@@ -316,19 +317,19 @@ async fn looked_around(variables: &[(&str, &str)]) -> Option<(Vec<Arc<Request>>,
     let results = results(&server);
     let seen = results.iter().filter(|it| it.contains("TMPDIR"));
     assert!(seen.count() > 0, "{said} {results:?}");
-    Some((requests, results))
+    assert!(results.iter().all(|it| !it.contains("-secret")), "{results:?}");
+    Some(requests)
 }
 
 /// A subscription's token is kept from tools like a key.
 #[tokio::test]
 async fn the_token_of_a_subscription_reaches_the_service_and_no_tool() {
     let variables = [("CLAUDE_CODE_OAUTH_TOKEN", "sk-ant-oat01-secret")];
-    let Some((requests, seen)) = looked_around(&variables).await else { return };
+    let Some(requests) = looked_around(&variables).await else { return };
     for request in &requests {
         assert_eq!(request.header("authorization"), Some("Bearer sk-ant-oat01-secret"));
         assert!(request.header("anthropic-beta").unwrap().contains("oauth"));
     }
-    assert!(seen.iter().all(|it| !it.contains("oat01-secret")), "{seen:?}");
 }
 
 /// So is what a gateway wants to see, and the password of a proxy.
@@ -339,12 +340,11 @@ async fn further_secrets_of_a_gateway_reach_it_and_no_tool() {
         ("ANTHROPIC_CUSTOM_HEADERS", "x-gateway: second-secret"),
         ("HTTPS_PROXY", "http://me:third-secret@proxy.invalid"),
     ];
-    let Some((requests, seen)) = looked_around(&variables).await else { return };
+    let Some(requests) = looked_around(&variables).await else { return };
     for request in &requests {
         assert_eq!(request.header("authorization"), Some("Bearer first-secret"));
         assert_eq!(request.header("x-gateway"), Some("second-secret"));
     }
-    assert!(seen.iter().all(|it| !it.contains("-secret")), "{seen:?}");
 }
 
 /// So is a key for Bedrock.
@@ -356,12 +356,11 @@ async fn a_key_for_bedrock_reaches_it_and_no_tool() {
         ("AWS_REGION", "eu-central-1"),
         ("ANTHROPIC_BEDROCK_BASE_URL", "{url}"),
     ];
-    let Some((requests, seen)) = looked_around(&variables).await else { return };
+    let Some(requests) = looked_around(&variables).await else { return };
     for request in &requests {
         assert_eq!(request.header("authorization"), Some("Bearer bedrock-secret"));
         assert!(request.model.starts_with("eu.anthropic.claude-"), "{}", request.model);
     }
-    assert!(seen.iter().all(|it| !it.contains("-secret")), "{seen:?}");
 }
 
 /// So is the token for a gateway that knows the credentials of another service.
@@ -375,12 +374,11 @@ async fn the_token_for_a_gateway_to_vertex_reaches_it_and_no_tool() {
         ("CLOUD_ML_REGION", "us-east5"),
         ("ANTHROPIC_AUTH_TOKEN", "gateway-secret"),
     ];
-    let Some((requests, seen)) = looked_around(&variables).await else { return };
+    let Some(requests) = looked_around(&variables).await else { return };
     for request in &requests {
         assert_eq!(request.header("authorization"), Some("Bearer gateway-secret"));
         assert!(request.model.contains('@'), "{}", request.model);
     }
-    assert!(seen.iter().all(|it| !it.contains("-secret")), "{seen:?}");
 }
 
 #[test]
