@@ -8,8 +8,10 @@
 pub mod scripted;
 
 use std::fmt::Debug;
+use std::time::Duration;
 
 use camino::Utf8PathBuf;
+use futures::channel::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -54,6 +56,9 @@ pub struct Call {
     pub max_budget_usd: Option<f64>,
     /// The conversations that this one belongs to; none if it is to be forgotten after the reply.
     pub thread: Option<Thread>,
+    /// Who wants to know that the agent waits.
+    #[serde(skip)]
+    pub waits: Waits,
 }
 
 /// Conversations that are kept, so that one can go on where another ended.
@@ -63,6 +68,41 @@ pub struct Thread {
     pub folder: Utf8PathBuf,
     /// The [`session`](Reply::session) to go on with; none in the first call of a thread.
     pub after: Option<String>,
+}
+
+/// Where an agent says that its answer is late because it waits for something.
+#[derive(Debug, Clone, Default)]
+pub struct Waits(Option<UnboundedSender<Wait>>);
+
+/// A wait on the way to an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wait {
+    /// How long it will take.
+    pub time: Duration,
+    /// What made it necessary.
+    pub reason: String,
+}
+
+impl Waits {
+    /// Something to tell of waits, and where they are heard.
+    pub fn new() -> (Self, UnboundedReceiver<Wait>) {
+        let (told, heard) = mpsc::unbounded();
+        (Self(Some(told)), heard)
+    }
+
+    /// Tells of one. Nobody has to listen.
+    pub fn tell(&self, wait: Wait) {
+        if let Some(told) = &self.0 {
+            told.unbounded_send(wait).ok();
+        }
+    }
+}
+
+/// Who listens is no part of what is asked.
+impl PartialEq for Waits {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// What came back.

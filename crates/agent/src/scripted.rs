@@ -172,6 +172,7 @@ fn with_indices(text: &str, step: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Waits;
 
     fn call(role: &str, step: &str) -> Call {
         Call {
@@ -188,6 +189,7 @@ mod tests {
             max_turns: None,
             max_budget_usd: None,
             thread: None,
+            waits: Waits::default(),
         }
     }
 

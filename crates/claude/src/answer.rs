@@ -133,6 +133,9 @@ impl Draft {
     }
 }
 
+/// What services say to whoever has no credit left, or as much as may be spent.
+const UNPAID: [&str; 3] = ["credit balance", "usage limits", "organization has been disabled"];
+
 /// Why the program says that there is no answer.
 fn reason_of(result: &ResultMessage, error: Option<&str>) -> Reason {
     match result.subtype.as_str() {
@@ -148,11 +151,16 @@ fn reason_of(result: &ResultMessage, error: Option<&str>) -> Reason {
     if text.contains("prompt is too long") || text.contains("input is too long") {
         return Reason::PromptTooLong;
     }
+    let says = |words: &[&str]| words.iter().any(|it| text.contains(it));
     match (result.api_error_status, error) {
+        // Accounts that cannot pay are told so with a status that says only that something is wrong.
+        (Some(402), _) | (_, Some("billing_error")) => Reason::Unpaid,
+        (Some(400 | 403), _) if says(&UNPAID) => Reason::Unpaid,
+        (Some(400), _) if says(&["content filter"]) => Reason::Declined,
         (Some(401), _) | (None, Some("authentication_failed" | "oauth_org_not_allowed")) => {
             Reason::Unauthenticated
         }
-        (Some(402 | 403), _) | (None, Some("billing_error")) => Reason::Forbidden,
+        (Some(403), _) => Reason::Forbidden,
         (Some(404), _) | (None, Some("model_not_found")) => Reason::NoSuchModel,
         (Some(413), _) => Reason::PromptTooLong,
         (Some(429), _) | (None, Some("rate_limit")) => Reason::RateLimited,

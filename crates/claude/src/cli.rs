@@ -176,13 +176,12 @@ impl FromStr for Version {
         if rest != "(Claude Code)" {
             return Err(());
         }
+        // What comes before a release (`2.2.0-beta.1`) can as much as the release.
+        let numbers = numbers.split_once('-').map_or(numbers, |(numbers, _)| numbers);
         let mut parts = numbers.split('.');
         let mut number = || parts.next().and_then(|part| part.parse().ok()).ok_or(());
         let version = Self(number()?, number()?, number()?);
-        match parts.next() {
-            None => Ok(version),
-            Some(_) => Err(()),
-        }
+        if parts.next().is_some() { Err(()) } else { Ok(version) }
     }
 }
 
@@ -205,8 +204,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn who_has_none_or_an_old_one_is_told_what_to_install() {
+        let missing = Error::NotFound { tried: String::new() };
+        let (version, oldest) = (Version(1, 0, 0), Version::OLDEST);
+        let old = Error::TooOld { path: PathBuf::new(), version, oldest };
+        let wanted = format!("claude-code@{}", Version::OLDEST);
+        for error in [missing, old] {
+            assert!(error.remedy().unwrap().contains(&wanted), "{error}");
+        }
+    }
+
+    #[test]
     fn versions_are_read_and_compared_by_number() {
         assert_eq!("2.1.325 (Claude Code)\n".parse(), Ok(Version(2, 1, 325)));
+        assert_eq!("2.2.0-beta.1 (Claude Code)".parse(), Ok(Version(2, 2, 0)));
         assert!(Version(2, 1, 1000) > Version(2, 1, 325) && Version(2, 0, 999) < Version::OLDEST);
         for other in ["", "2.1.325", "2.1 (Claude Code)", "2.1.3.4 (Claude Code)", "gcc 12.2.0"] {
             assert_eq!(other.parse::<Version>(), Err(()), "{other}");

@@ -16,7 +16,7 @@ use crate::cli::Cli;
 use crate::control::Control;
 use crate::error::{Error, Reason, Unanswered};
 use crate::lines::NoLine;
-use crate::message::{Message, ResultMessage};
+use crate::message::{Message, ResultMessage, RetryMessage};
 use crate::options::{Limits, Options, Session};
 use crate::process::{Ended, Process};
 
@@ -162,6 +162,10 @@ impl Conversation {
                 }
                 Heard::Message(message) => {
                     watch(&message);
+                    if stopped.is_none() && is_refused_for_good(&message) {
+                        stopped = Some(Reason::Unauthenticated);
+                        until = self.interrupt();
+                    }
                     draft.add(&message)?;
                 }
                 Heard::Response { .. } => {}
@@ -340,6 +344,12 @@ impl Interrupter {
     pub fn interrupt(&self) {
         self.notify.notify_one();
     }
+}
+
+/// Whether credentials were refused so often that they are not just being renewed. The program
+/// itself goes on for minutes.
+fn is_refused_for_good(message: &Message) -> bool {
+    matches!(message, Message::Retry(RetryMessage { status: Some(401), attempt: 3.., .. }))
 }
 
 /// An answer that was stopped, and of which nothing more is known.

@@ -148,6 +148,9 @@ pub enum Reason {
     /// The connection could not be made, or was lost.
     #[error("the connection was lost")]
     Connection,
+    /// The account has no credit left, or has spent what it may spend.
+    #[error("the account cannot pay for the request")]
+    Unpaid,
     /// The request is not one that the service takes.
     #[error("the request was not accepted (status {0})")]
     BadRequest(u16),
@@ -235,16 +238,17 @@ impl Error {
     /// What to do about it.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
-            Self::NotFound { .. } => {
-                Some("install it (npm install -g @anthropic-ai/claude-code), or name the program")
-            }
+            // Without a version, an older Node gets a program that is too old.
+            Self::NotFound { .. } => Some(
+                "install it (npm install -g @anthropic-ai/claude-code@2.1.325), or name the program",
+            ),
             Self::NotClaude { .. } => Some("name the program `claude` of Claude Code"),
             Self::NotStarted { .. } | Self::Exited { .. } if self.is_want_of_room() => {
                 Some("there is no room for another process: end others, or raise `ulimit -u`")
             }
             Self::NotStarted { .. } => Some("check the path and its permissions"),
             Self::TooOld { .. } | Self::HooksFailOpen { .. } => {
-                Some("claude update, or npm install -g @anthropic-ai/claude-code@latest")
+                Some("claude update, or npm install -g @anthropic-ai/claude-code@2.1.325")
             }
             Self::Exited { .. } | Self::Refused { .. } => {
                 Some("start `claude -p hello` by hand to see what is wrong")
@@ -252,7 +256,7 @@ impl Error {
             Self::Closed { .. } | Self::Hung { .. } | Self::Garbage { .. } => {
                 Some("ask again; if it happens often, look at the memory of the machine")
             }
-            Self::Flooded { .. } => None,
+            Self::Flooded { .. } => Some("ask for less at once, or use another model"),
             Self::Unanswered(unanswered) => unanswered.reason.remedy(),
         }
     }
@@ -282,6 +286,7 @@ impl Reason {
             }
             Self::Unauthenticated
             | Self::Forbidden
+            | Self::Unpaid
             | Self::NoSuchModel
             | Self::BadRequest(_)
             | Self::PromptTooLong
@@ -300,6 +305,7 @@ impl Reason {
         match self {
             Self::Unauthenticated => Some("set ANTHROPIC_API_KEY to a key that is valid"),
             Self::Forbidden => Some("use a key that has access to this model"),
+            Self::Unpaid => Some("add credit to the account, or raise its limit of spending"),
             Self::NoSuchModel => Some("name another model; check ANTHROPIC_BASE_URL"),
             Self::BadRequest(_) => Some("name another model, or another service"),
             Self::RateLimited | Self::Overloaded | Self::Service(_) => Some("wait, and ask again"),

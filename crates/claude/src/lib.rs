@@ -56,7 +56,7 @@ pub use conversation::Conversation;
 pub use error::{Error, Reason, Unanswered};
 pub use hooks::{Hook, Permission, StopDecision, ToolCall, ToolDecision, ToolDone};
 pub use keeper::keep;
-pub use message::Message;
+pub use message::{Message, RetryMessage};
 pub use options::{Environment, Limits, Options, PermissionMode, Session};
 pub use order::told;
 pub use tools::{Tool, ToolServer};

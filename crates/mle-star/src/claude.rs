@@ -14,6 +14,7 @@
 //! is asked again by the search, which knows how much time there is.
 
 mod enclosure;
+mod failure;
 mod over;
 mod reach;
 mod stage;
@@ -21,16 +22,15 @@ mod tools;
 mod web;
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use camino::Utf8PathBuf;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use mle_star_agent::{Agent, AgentError, Call, Reply, Thread};
-use mle_star_claude::error::Retry;
+use mle_star_agent::{Agent, AgentError, Call, Reply, Thread, Wait};
 use mle_star_claude::{
     Answer, Cli, Conversation, Environment, Error, Message, Options, Permission, PermissionMode,
-    Reason, Session, Uuid,
+    Reason, RetryMessage, Session, Uuid,
 };
 use mle_star_exec::in_full;
 use mle_star_exec::sandbox::{Gap, Tier};
@@ -42,6 +42,7 @@ use serde_json::Value;
 
 pub(crate) use self::enclosure::Enclosure;
 use self::enclosure::{Needs, Place};
+use self::failure::{Refusals, costing_more, failure};
 pub(crate) use self::over::Over;
 pub(crate) use self::reach::{Reach, leads_to_a_model};
 use self::stage::{Stage, Stages};
@@ -88,6 +89,7 @@ pub(crate) struct Claude {
     toolbox: Toolbox,
     definitions: BTreeMap<String, Value>,
     reach: Reach,
+    refusals: Refusals,
     name: String,
 }
 
@@ -163,6 +165,7 @@ impl Claude {
             },
             permission,
             definitions: definitions(config)?,
+            refusals: Refusals::default(),
             reach,
         })
     }
@@ -234,10 +237,19 @@ impl Claude {
                 let warning =
                     format!("began a fresh conversation: that of its path cannot go on: {why}");
                 let answered = self.talk(call, id, Session::Named(id), searches).await?;
-                let answered = answered.map_err(|error| failure(&error));
+                let answered = answered.map_err(|error| self.failure(&error));
                 costing_more(answered, error.cost_usd()).map(|reply| warned(reply, warning))
             }
-            (answered, _) => answered.map_err(|error| failure(&error)),
+            (answered, _) => answered.map_err(|error| self.failure(&error)),
+        }
+    }
+
+    fn failure(&self, error: &Error) -> AgentError {
+        match failure(error) {
+            AgentError::NoAnswer { reason, .. } if self.refusals.are_too_many() => {
+                AgentError::Unusable { reason }
+            }
+            failure => failure,
         }
     }
 
@@ -271,6 +283,7 @@ impl Claude {
                 answer
             }
         };
+        self.refusals.note(&answer);
         tracing::debug!(
             target: "mle_star",
             step = call.step, lane = call.lane, role = call.role, session = %id,
@@ -348,6 +361,13 @@ fn note(call: &Call, message: &Message) {
             step = call.step, role = call.role, attempt = retry.attempt, status = retry.status,
             error = retry.error, "a request failed and is made again"
         );
+        // One is nothing special.
+        if retry.attempt > 1 {
+            call.waits.tell(Wait {
+                time: Duration::from_millis(retry.delay_ms),
+                reason: failed_request(retry),
+            });
+        }
     }
     if let Message::Other(other) = message
         && let Some(status) = tools::refused(other)
@@ -359,6 +379,14 @@ fn note(call: &Call, message: &Message) {
     }
 }
 
+fn failed_request(retry: &RetryMessage) -> String {
+    let RetryMessage { attempt, max_retries, status, error, .. } = retry;
+    let status = status.map(|status| format!("status {status}"));
+    let what: Vec<&str> = status.as_deref().into_iter().chain(error.as_deref()).collect();
+    let what = if what.is_empty() { "no connection".to_owned() } else { what.join(", ") };
+    format!("a request failed ({what}); retry {attempt} of {max_retries}")
+}
+
 fn reply(answer: Answer) -> Reply {
     let Answer { text, structured, cost_usd, .. } = answer;
     Reply { text, structured, cost_usd, ..Reply::default() }
@@ -367,33 +395,6 @@ fn reply(answer: Answer) -> Reply {
 fn warned(mut reply: Reply, warning: String) -> Reply {
     reply.warnings.push(warning);
     reply
-}
-
-/// The same with what was spent before on the same call.
-fn costing_more(
-    answered: Result<Reply, AgentError>,
-    before: Option<f64>,
-) -> Result<Reply, AgentError> {
-    let Some(before) = before.filter(|cost| *cost > 0.0) else { return answered };
-    let more = |cost: Option<f64>| Some(cost.unwrap_or_default() + before);
-    match answered {
-        Ok(reply) => Ok(Reply { cost_usd: more(reply.cost_usd), ..reply }),
-        Err(AgentError::NoAnswer { reason, cost_usd }) => {
-            Err(AgentError::NoAnswer { reason, cost_usd: more(cost_usd) })
-        }
-        Err(AgentError::Unavailable { reason }) => {
-            Err(AgentError::BrokenOff { reason, cost_usd: Some(before) })
-        }
-        // What is not known stays so: the estimate that is made of it is for a whole call.
-        Err(AgentError::BrokenOff { reason, cost_usd }) => {
-            Err(AgentError::BrokenOff { reason, cost_usd: cost_usd.and_then(|it| more(Some(it))) })
-        }
-        Err(
-            error @ (AgentError::Unauthorized { .. }
-            | AgentError::Unusable { .. }
-            | AgentError::NotScripted { .. }),
-        ) => Err(error),
-    }
 }
 
 /// What is left of a budget.
@@ -407,42 +408,6 @@ fn cannot_go_on(error: &Error) -> bool {
     has_ended || error.reason() == Some(&Reason::PromptTooLong)
 }
 
-/// What the search can do about it.
-fn failure(error: &Error) -> AgentError {
-    let remedy = error.remedy().map(|remedy| format!(" ({remedy})")).unwrap_or_default();
-    let reason = format!("{}{remedy}", in_full(error));
-    match (error.retry(), error.reason()) {
-        (Retry::Later, _) | (_, Some(Reason::Interrupted)) => match bill(error) {
-            Bill::Nothing => AgentError::Unavailable { reason },
-            Bill::Known(cost) => AgentError::BrokenOff { reason, cost_usd: Some(cost) },
-            Bill::Unknown => AgentError::BrokenOff { reason, cost_usd: None },
-        },
-        (Retry::Pointless, Some(Reason::Unauthenticated | Reason::Forbidden)) => {
-            AgentError::Unauthorized { reason }
-        }
-        (Retry::Pointless, None | Some(Reason::NoSuchModel)) => AgentError::Unusable { reason },
-        (Retry::Pointless, Some(_)) => AgentError::NoAnswer { reason, cost_usd: error.cost_usd() },
-    }
-}
-
-/// What a conversation without an answer has cost.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Bill {
-    Nothing,
-    Known(f64),
-    Unknown,
-}
-
-fn bill(error: &Error) -> Bill {
-    match (error, error.cost_usd()) {
-        (_, Some(cost)) if cost > 0.0 => Bill::Known(cost),
-        (_, Some(_)) => Bill::Nothing,
-        // It had begun, and the model may have written pages.
-        (Error::Closed { .. } | Error::Hung { .. } | Error::Garbage { .. }, None) => Bill::Unknown,
-        (_, None) => Bill::Nothing,
-    }
-}
-
 fn millis(begun: Instant) -> u64 {
     u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
@@ -450,25 +415,6 @@ fn millis(begun: Instant) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_conversation_that_broke_off_has_cost_something() {
-        let closed = Error::Closed { code: Some(137), said: String::new() };
-        assert_eq!(bill(&closed), Bill::Unknown);
-        let at_its_start = Error::Exited { code: Some(137), said: String::new() };
-        assert_eq!(bill(&at_its_start), Bill::Nothing);
-        let refused = |cost_usd| {
-            Error::Unanswered(Box::new(mle_star_claude::Unanswered {
-                reason: Reason::Overloaded,
-                message: String::new(),
-                cost_usd,
-                usage: mle_star_claude::Usage::default(),
-                session_id: None,
-            }))
-        };
-        assert_eq!(bill(&refused(Some(0.0))), Bill::Nothing);
-        assert_eq!(bill(&refused(Some(0.2))), Bill::Known(0.2));
-    }
 
     /// REQ-OR-005, REQ-OR-006, REQ-OR-057
     #[test]

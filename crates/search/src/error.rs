@@ -6,6 +6,7 @@ use mle_star_exec::ExecError;
 use mle_star_journal::JournalError;
 
 use crate::event::Lack;
+use crate::models::AgentType;
 use crate::prompt::PromptError;
 use crate::step::{Digest, StepKey};
 
@@ -80,6 +81,14 @@ pub enum Error {
     /// A function was called with something that it cannot work with.
     #[error("{0}")]
     Precondition(&'static str),
+    /// An agent without which nothing can begin gave no answer.
+    #[error("A_{agent} gave no answer: {reason}")]
+    NoAnswer {
+        /// Which.
+        agent: AgentType,
+        /// What it said instead.
+        reason: String,
+    },
     /// The retriever's reply could not be read.
     #[error("the reply of A_retriever could not be read: {excerpt}")]
     Retriever {
@@ -124,6 +133,7 @@ impl Error {
             Self::NotDone { .. }
             | Self::Prompt(_)
             | Self::Precondition(_)
+            | Self::NoAnswer { .. }
             | Self::Retriever { .. }
             | Self::NoModels
             | Self::NoCandidate { .. } => false,

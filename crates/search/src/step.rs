@@ -19,13 +19,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, Either, select};
 use jiff::Timestamp;
 use mle_star_agent::{Agent, Reply};
 use mle_star_exec::submission::Fit;
 use mle_star_exec::{Executor, Outcome};
 use serde::Serialize;
-use tokio::sync::{Semaphore, broadcast};
+use tokio::sync::{Semaphore, broadcast, watch};
 
 use crate::budget::{self, Purse};
 use crate::error::{Diagnostics, Error};
@@ -77,8 +77,10 @@ pub struct Run {
     /// Why the agents were given up, once they were.
     agents_lost: Mutex<Option<String>>,
     /// Set when no new step may begin.
-    halted: AtomicBool,
+    halted: watch::Sender<bool>,
     in_flight: AtomicUsize,
+    /// How many of those only waited when the run was halted.
+    given_up: AtomicUsize,
     warned_of_cost: AtomicBool,
     handed_back: AtomicUsize,
     /// The call that somebody wants to see again.
@@ -109,6 +111,8 @@ pub struct RunCtx<'run> {
 pub struct Asked {
     /// The reply; empty if the agent gave no answer.
     pub reply: Reply,
+    /// Why the agent gave no answer, if it gave none.
+    pub no_answer: Option<String>,
     /// When it was recorded.
     pub at: Timestamp,
 }
@@ -188,8 +192,9 @@ impl Run {
             purse: Purse::default(),
             threads: Threads::default(),
             agents_lost: Mutex::new(None),
-            halted: AtomicBool::new(false),
+            halted: watch::Sender::new(false),
             in_flight: AtomicUsize::new(0),
+            given_up: AtomicUsize::new(0),
             warned_of_cost: AtomicBool::new(false),
             handed_back: AtomicUsize::new(0),
             recall: None,
@@ -233,7 +238,11 @@ impl Run {
 
     /// From now on no step begins; those in flight end and are recorded.
     pub fn halt(&self) {
-        self.halted.store(true, Ordering::Relaxed);
+        self.halted.send_replace(true);
+    }
+
+    fn is_halted(&self) -> bool {
+        *self.halted.borrow()
     }
 
     /// How many calls are in flight.
@@ -243,7 +252,9 @@ impl Run {
 
     /// How many steps are in flight.
     pub fn steps_in_flight(&self) -> usize {
-        self.in_flight.load(Ordering::Relaxed)
+        let [begun, given_up] =
+            [&self.in_flight, &self.given_up].map(|it| it.load(Ordering::Relaxed));
+        begun.saturating_sub(given_up)
     }
 
     /// Goes through everything on record with `search`, without an effect, and fails if a step
@@ -363,13 +374,14 @@ impl<'run> RunCtx<'run> {
             Lookup::Rehearsing => std::future::pending().await,
             Lookup::ToDo => {}
         }
-        if run.halted.load(Ordering::Relaxed) {
-            std::future::pending::<()>().await;
+        if run.is_halted() {
+            return std::future::pending().await;
         }
         run.recorder.started(&self.key, begun, run.ports.clock.now())?;
-        let flight = InFlight::new(&run.in_flight);
-        let output = work.await;
-        drop(flight);
+        let output = {
+            let _flight = InFlight::new(&run.in_flight);
+            work.await
+        };
         let output = match output {
             Ok(output) => output,
             Err(error) => {
@@ -383,6 +395,23 @@ impl<'run> RunCtx<'run> {
         // Only here: what is handed back from the record was warned of when it was new.
         run.warn_of_cost()?;
         Ok((output, at))
+    }
+
+    /// Waits within this step. Where the run is halted meanwhile the step ends, as if it had not
+    /// begun: it has cost nothing that is not on record.
+    async fn idle<T>(&self, wait: impl Future<Output = T>) -> T {
+        let run = self.run;
+        let mut halted = run.halted.subscribe();
+        let waited_for = match select(pin!(wait), pin!(halted.wait_for(|it| *it))).await {
+            Either::Left((waited_for, _)) => Some(waited_for),
+            Either::Right(_) => None,
+        };
+        if let Some(waited_for) = waited_for.filter(|_| !run.is_halted()) {
+            return waited_for;
+        }
+        run.recorder.abandoned(&self.key, run.ports.clock.now()).ok();
+        let _given_up = InFlight::new(&run.given_up);
+        std::future::pending().await
     }
 
     /// The error of a step that has no result of its kind.

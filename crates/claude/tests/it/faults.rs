@@ -256,6 +256,20 @@ async fn every_failure_has_a_reason_and_keeps_its_cost() {
             Reason::PromptTooLong,
             Retry::Pointless,
         ),
+        (
+            failed(
+                json!(400),
+                json!({ "result": "You have reached your specified API usage limits" }),
+            ),
+            Reason::Unpaid,
+            Retry::Pointless,
+        ),
+        (failed(json!(400), json!({ "error": "billing_error" })), Reason::Unpaid, Retry::Pointless),
+        (
+            failed(json!(400), json!({ "result": "Output blocked by content filtering policy" })),
+            Reason::Declined,
+            Retry::Pointless,
+        ),
         (failed(json!(413), json!({})), Reason::PromptTooLong, Retry::Pointless),
         (failed(json!(429), json!({})), Reason::RateLimited, Retry::Later),
         (failed(json!(500), json!({})), Reason::Service(500), Retry::Later),

@@ -376,6 +376,7 @@ async fn every_failure_of_the_service_has_a_reason() {
         (404, "not_found_error", "model: sonnet", Reason::NoSuchModel),
         (400, "invalid_request_error", "prompt is too long: 9 > 8 maximum", Reason::PromptTooLong),
         (400, "invalid_request_error", "something else", Reason::BadRequest(400)),
+        (400, "invalid_request_error", "Your credit balance is too low", Reason::Unpaid),
         (429, "rate_limit_error", "slow down", Reason::RateLimited),
         (500, "api_error", "Internal server error", Reason::Service(500)),
         (529, "overloaded_error", "Overloaded", Reason::Overloaded),
@@ -389,6 +390,18 @@ async fn every_failure_of_the_service_has_a_reason() {
         assert_eq!(error.reason(), Some(&reason), "{status} {kind} {message}: {error}");
         assert!(!error.to_string().is_empty() && error.remedy().is_some(), "{error}");
     }
+}
+
+/// REQ-OR-046
+#[tokio::test]
+async fn credentials_that_are_refused_again_and_again_are_given_up() {
+    let refused = wire::Answer::error(401, "authentication_error", "invalid x-api-key");
+    let Some(place) = Place::new(Script::new([refused]).repeating_last()).await else { return };
+    let mut options = place.options();
+    options.environment = options.environment.with("CLAUDE_CODE_MAX_RETRIES", "10");
+    let error = place.ask(options).await.unwrap_err();
+    assert_eq!(error.reason(), Some(&Reason::Unauthenticated), "{error}");
+    assert!(place.server.requests().len() < 6, "{}", place.server.requests().len());
 }
 
 /// REQ-OR-046

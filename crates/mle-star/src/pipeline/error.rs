@@ -196,7 +196,10 @@ impl RunError {
                 })
             }
             Self::Pipeline { run, source } => match source.cause() {
-                Error::NoCandidate { .. } | Error::NoModels | Error::Retriever { .. } => {
+                Error::NoCandidate { .. }
+                | Error::NoModels
+                | Error::NoAnswer { .. }
+                | Error::Retriever { .. } => {
                     Some(format!("mle-star show {}", shell_word(run.as_str())))
                 }
                 Error::Agent { .. }

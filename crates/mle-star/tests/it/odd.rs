@@ -12,7 +12,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use insta::assert_snapshot;
 use mle_star::TaskDescription;
 use mle_star::models::{DataModality, MetricDirection, TaskType};
-use mle_star_agent::{Agent as _, Call};
+use mle_star_agent::{Agent as _, Call, Waits};
 use mle_star_playbook::{Options, Playbook};
 use mle_star_search::event::{Event, Record};
 use mle_star_search::reply::try_extract_code;
@@ -174,6 +174,7 @@ pub(crate) async fn answer(
         max_turns: None,
         max_budget_usd: None,
         thread: None,
+        waits: Waits::default(),
     };
     playbook.ask(&call).await.unwrap().text
 }

@@ -1,4 +1,4 @@
-use mle_star_agent::{Agent as _, Call, Reply};
+use mle_star_agent::{Agent as _, Call, Reply, Waits};
 use mle_star_search::models::{ExtractorOutput, LeakageDetectionOutput, RetrieverOutput};
 use mle_star_search::reply::{parse_structured, try_extract_code};
 use serde_json::{Value, json};
@@ -23,6 +23,7 @@ fn call(role: &str, variant: Option<&str>, input: Value) -> Call {
         max_turns: None,
         max_budget_usd: None,
         thread: None,
+        waits: Waits::default(),
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) async fn refine_block(
     if plan.trim().is_empty() {
         return Err(Error::Precondition("A_coder requires a non-empty plan"));
     }
-    let Asked { reply, at } = ctx.ask(&Coder { code_block, plan }).await?;
+    let Asked { reply, at, .. } = ctx.ask(&Coder { code_block, plan }).await?;
     let code = try_extract_code(&reply.text);
     if code.is_none() {
         ctx.warn(format!("A_coder wrote no code: {}", excerpt(&reply.text)))?;

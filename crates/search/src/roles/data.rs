@@ -43,7 +43,7 @@ pub async fn check_data_usage(
     }
     let role =
         Data { initial_solution: &script.content, task_description: &ctx.task().description };
-    let Asked { reply, at } = ctx.ask(&role).await?;
+    let Asked { reply, at, .. } = ctx.ask(&role).await?;
     let revised = parse_data_agent_response(&reply.text, script);
     if revised.is_none() {
         ctx.warn(format!("the reply of A_data could not be read: {}", excerpt(&reply.text)))?;

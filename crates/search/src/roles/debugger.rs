@@ -66,7 +66,7 @@ pub async fn invoke_debugger(
         SolutionPhase::Ensemble | SolutionPhase::Final => false,
     };
     let role = Debugger { code: &script.content, bug: bug.text(), purpose, may_subsample };
-    let Asked { reply: Reply { text, .. }, at } = ctx.ask(&role).await?;
+    let Asked { reply: Reply { text, .. }, at, .. } = ctx.ask(&role).await?;
     let Some(mut code) = try_extract_code(&text) else {
         ctx.warn(format!("A_debugger wrote no code: {}", excerpt(&text)))?;
         return Ok(script.clone());

@@ -43,7 +43,7 @@ pub async fn invoke_ensembler(
         ));
     }
     let solutions = solutions.iter().map(|it| it.content.as_str()).collect();
-    let Asked { reply, at } = ctx.ask(&Ensembler { plan, solutions }).await?;
+    let Asked { reply, at, .. } = ctx.ask(&Ensembler { plan, solutions }).await?;
     let Some(code) = try_extract_code(&reply.text) else {
         ctx.warn(format!("A_ensembler wrote no code: {}", excerpt(&reply.text)))?;
         return Ok(None);

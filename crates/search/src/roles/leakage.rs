@@ -85,7 +85,7 @@ async fn correct(
         return Ok(script);
     };
     let role = LeakageCorrection { code: &script.content, code_block: block.text };
-    let Asked { reply, at } = ctx.ask(&role).await?;
+    let Asked { reply, at, .. } = ctx.ask(&role).await?;
     let Some(code) = try_extract_code(&reply.text).filter(|code| code.trim() != block.text.trim())
     else {
         ctx.warn(format!("A_leakage corrected nothing: {}", excerpt(&reply.text)))?;

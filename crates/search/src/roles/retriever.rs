@@ -7,7 +7,7 @@ use crate::models::{AgentType, RetrievedModel, RetrieverOutput, WebSearch};
 use crate::prompt::Variables;
 use crate::reply::{json_values, parse_structured};
 use crate::roles::{Role, metric_variables};
-use crate::step::RunCtx;
+use crate::step::{Asked, RunCtx};
 
 /// A_retriever: searches the web for models that suit the task.
 #[derive(Debug, Serialize)]
@@ -36,7 +36,10 @@ pub async fn retrieve_models(ctx: &RunCtx<'_>) -> Result<Vec<RetrievedModel>, Er
     if ctx.config().web_search == WebSearch::Off {
         ctx.warn("web_search is off: A_retriever names models from its own knowledge")?;
     }
-    let reply = ctx.ask(&role).await?.reply;
+    let Asked { reply, no_answer, .. } = ctx.ask(&role).await?;
+    if let Some(reason) = no_answer {
+        return Err(Error::NoAnswer { agent: AgentType::Retriever, reason });
+    }
 
     let (mut models, blank): (Vec<_>, Vec<_>) = parse_retriever_output(&reply)?
         .into_iter()

@@ -105,7 +105,7 @@ pub async fn remove_subsampling(
     };
     let before = Some(block.text.chars().count());
     let role = SubsamplingRemove { code_block_with_subsampling: block.text };
-    let Asked { reply, at } = ctx.ask(&role).await?;
+    let Asked { reply, at, .. } = ctx.ask(&role).await?;
     let text = reply.text;
     // A fenced reply may be blank: then the block did nothing but subsample.
     let Some(code) = try_extract_code(&text).or_else(|| text.contains("```").then(String::new))
@@ -160,7 +160,7 @@ pub async fn generate_test_submission(
     }
     let role =
         Test { task_description: &ctx.task().description, final_solution: &solution.content };
-    let Asked { reply, at } = ctx.ask(&role).await?;
+    let Asked { reply, at, .. } = ctx.ask(&role).await?;
     let Some(code) = try_extract_code(&reply.text) else {
         ctx.warn(format!("A_test wrote no code: {}", excerpt(&reply.text)))?;
         return Ok(None);

@@ -3,8 +3,9 @@
 use std::pin::pin;
 use std::time::Duration;
 
+use futures::StreamExt as _;
 use futures::future::{Either, select};
-use mle_star_agent::{AgentError, Call, Reply};
+use mle_star_agent::{AgentError, Call, Reply, Wait, Waits};
 use mle_star_exec::submission::{Fit, compare_with_sample, find_sample};
 use mle_star_exec::{Ended, Job, in_full};
 use serde_json::Value;
@@ -46,7 +47,7 @@ impl RunCtx<'_> {
                 let (step, role) = (ctx.key.as_str(), call.role.as_str());
                 tracing::debug!(target: LOG, step, role, prompt, "prompt");
             }
-            let _turn = self.run.agent_turns.acquire().await;
+            let _turn = ctx.idle(self.run.agent_turns.acquire()).await;
             let mut output = ctx.converse(call).await?;
             if let Output::Asked { reply, .. } = &mut output {
                 self.run.redact(&mut reply.text);
@@ -61,10 +62,10 @@ impl RunCtx<'_> {
                 for warning in &reply.warnings {
                     ctx.warn(warning)?;
                 }
-                if let Some(reason) = no_answer {
-                    ctx.warn(format!("{} gave no answer: {reason}", R::AGENT))?;
+                if let Some(reason) = &no_answer {
+                    ctx.warn(format!("A_{} gave no answer: {reason}", R::AGENT))?;
                 }
-                Ok(Asked { reply, at })
+                Ok(Asked { reply, no_answer, at })
             }
             (output, _) => Err(ctx.not_done(output)),
         }
@@ -86,10 +87,10 @@ impl RunCtx<'_> {
                 return Ok(Output::NotDone { lack: Lack::Money, cut_off: false });
             };
             call.max_budget_usd = reserved.amount;
-            let answer = pin!(run.ports.agent.ask(&call));
+            let answer = pin!(self.ask_watched(&mut call));
             let over = run.ports.clock.sleep(self.time_left());
             let answer = match select(answer, over).await {
-                Either::Left((answer, _)) => answer.map_err(|error| run.redacted(error)),
+                Either::Left((answer, _)) => answer?.map_err(|error| run.redacted(error)),
                 Either::Right(((), _)) => {
                     return Ok(Output::NotDone { lack: Lack::Time, cut_off: true });
                 }
@@ -116,11 +117,39 @@ impl RunCtx<'_> {
                 run.lose_agents(&reason);
                 return Ok(Output::NotDone { lack: Lack::Agents { reason }, cut_off: false });
             }
-            let wait = pause.min(left);
-            self.scope("wait").tell(Event::Waiting { seconds: wait.as_secs(), reason })?;
-            run.ports.clock.sleep(wait).await;
+            let time = pause.min(left);
+            self.tell_of(Wait { time, reason })?;
+            self.idle(run.ports.clock.sleep(time)).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
+    }
+
+    /// Asks once, and tells when the agent says that it waits.
+    async fn ask_watched(&self, call: &mut Call) -> Result<Result<Reply, AgentError>, Error> {
+        let (waits, mut told) = Waits::new();
+        call.waits = waits;
+        let mut asking = self.run.ports.agent.ask(call);
+        let answer = loop {
+            match select(told.next(), asking).await {
+                Either::Left((Some(wait), unanswered)) => {
+                    self.tell_of(wait)?;
+                    asking = unanswered;
+                }
+                Either::Left((None, unanswered)) => break unanswered.await,
+                Either::Right((answer, _)) => break answer,
+            }
+        };
+        told.close();
+        while let Some(wait) = told.next().await {
+            self.tell_of(wait)?;
+        }
+        Ok(answer)
+    }
+
+    fn tell_of(&self, wait: Wait) -> Result<(), Error> {
+        let Wait { time, mut reason } = wait;
+        self.run.redact(&mut reason);
+        self.scope("wait").tell(Event::Waiting { seconds: time.as_secs(), reason })
     }
 
     fn call<R: Role>(&self, prompt: String, input: serde_json::Value) -> Call {
@@ -144,6 +173,7 @@ impl RunCtx<'_> {
             max_turns: config.max_turns,
             max_budget_usd: None,
             thread: self.run.threads.of(&self.lane, &header.config, &self.run.dir),
+            waits: Waits::default(),
         }
     }
 
@@ -162,7 +192,7 @@ impl RunCtx<'_> {
             time_limit_seconds: time_limit.as_secs_f64(),
         };
         let work = async {
-            let _slot = self.run.script_slots.acquire().await;
+            let _slot = ctx.idle(self.run.script_slots.acquire()).await;
             if let Some(lack) = self.gate() {
                 return Ok(Output::NotDone { lack, cut_off: false });
             }

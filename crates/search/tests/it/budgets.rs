@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use mle_star_agent::{Agent, AgentError, Call, Reply};
+use mle_star_agent::{Agent, AgentError, Call, Reply, Wait};
 use mle_star_exec::{Ended, ExecError, Executor, Job, Outcome};
 use mle_star_search::event::{Decision, Event, Lack, Output, Phase, Record};
 use mle_star_search::models::{
@@ -19,7 +19,7 @@ use mle_star_search::state::{CurrentPhase, PathStatus, PipelineState};
 use mle_star_search::summary::Summary;
 use mle_star_search::{Completed, Error, OnChange, PipelineError, Ports, Run};
 use proptest::prelude::*;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::world::{World, block, fenced, outcome, script, submitting};
 
@@ -720,6 +720,40 @@ async fn a_run_that_is_taken_up_during_an_outage_says_that_it_waits() {
     drill.resume().await.unwrap();
     let again = drill.waits().split_off(whole.waits().len());
     assert_eq!(again, [1, 2, 4]);
+}
+
+/// REQ-OR-052
+#[tokio::test(start_paused = true)]
+async fn waits_that_an_agent_tells_of_are_told() {
+    let drill = Drill::of(World::new("M=1 T=1 K=1 L=1").on_call(|call| {
+        if call.role == "retriever" {
+            let wait = |seconds| Wait { time: Duration::from_secs(seconds), reason: "529".into() };
+            [2, 4].map(|seconds| call.waits.tell(wait(seconds)));
+        }
+        None
+    }));
+    drill.run().await.unwrap();
+    assert_eq!(drill.waits(), [2, 4]);
+}
+
+/// REQ-OR-030, REQ-OR-052
+#[tokio::test(start_paused = true)]
+async fn a_run_that_only_waits_ends_when_it_is_told_to_and_owes_nothing() {
+    let drill = Drill::new("M=1 T=1 K=1 L=1").fault(|_, _| Some(unavailable()));
+    let run = drill.open();
+    let ctx = run.ctx();
+    let mut work = pin!(mle_star_search::run(&ctx));
+    let in_a_wait = Duration::from_secs(100);
+    assert!(timeout(in_a_wait, &mut work).await.is_err());
+    assert_eq!(run.steps_in_flight(), 1);
+    run.halt();
+    assert!(timeout(Duration::from_millis(1), &mut work).await.is_err());
+    assert_eq!(run.steps_in_flight(), 0);
+    let asked = drill.world.calls().len();
+    assert!(timeout(in_a_wait, &mut work).await.is_err());
+    assert_eq!(drill.world.calls().len(), asked, "nothing begins after that");
+    let ended = drill.world.records().pop().unwrap();
+    assert!(matches!(&ended, Record::Abandoned { key, .. } if key.as_str().ends_with("retriever")));
 }
 
 /// REQ-OR-052

@@ -243,6 +243,18 @@ async fn an_unreadable_retriever_ends_phase_1_before_anything_else_is_asked() {
     assert_eq!(world.calls().len(), 1);
 }
 
+/// REQ-P1-018
+#[tokio::test]
+async fn a_retriever_without_an_answer_is_told_with_its_reason() {
+    let reason = "the prompt is too long".to_owned();
+    let world = World::new("M=2").on_call(move |call| {
+        let reason = reason.clone();
+        (call.role == "retriever").then_some(Err(AgentError::NoAnswer { reason, cost_usd: None }))
+    });
+    let error = world.run().await.unwrap_err();
+    assert_eq!(error.cause().to_string(), "A_retriever gave no answer: the prompt is too long");
+}
+
 // ---- candidates
 
 /// REQ-P1-008, REQ-P1-009, REQ-P1-010, REQ-P1-011, REQ-P1-012

@@ -900,7 +900,7 @@ async fn an_attempt_without_code_is_recorded_and_the_next_one_made() {
 async fn a_coder_that_refuses_fails_its_attempt_only() {
     let world = scoring([0.6, 0.6, 0.6]).on_call(refuses("coder", 1));
     check_skipped(&world, failed("plan 1", "")).await;
-    assert!(world.warnings().contains(&"coder gave no answer: refused".to_owned()));
+    assert!(world.warnings().contains(&"A_coder gave no answer: refused".to_owned()));
 }
 
 /// REQ-P2I-034, REQ-P2I-041
@@ -923,7 +923,7 @@ async fn an_attempt_without_a_plan_is_recorded_and_the_next_one_made() {
 async fn a_planner_that_refuses_fails_its_attempt_only() {
     let world = scoring([0.6, 0.6, 0.6]).on_call(refuses("planner", 1));
     check_skipped(&world, failed("[planner failed]", "")).await;
-    assert!(world.warnings().contains(&"planner gave no answer: refused".to_owned()));
+    assert!(world.warnings().contains(&"A_planner gave no answer: refused".to_owned()));
 }
 
 /// The second of three attempts is `skipped`, and the others score 0.6.

@@ -1083,7 +1083,7 @@ async fn a_safety_agent_that_refuses_leaves_the_script_as_it_is() {
     let mended = invoke_debugger(&ctx, &given, &bug, Purpose::Validation).await.unwrap();
     assert_eq!(mended, given);
     for role in ["leakage", "data", "debugger"] {
-        let warned = format!("{role} gave no answer: refused");
+        let warned = format!("A_{role} gave no answer: refused");
         assert!(world.warnings().contains(&warned), "{:?}", world.warnings());
     }
 }
