@@ -98,6 +98,7 @@ impl Draft {
         stopped: Option<Reason>,
     ) -> Result<Answer, Error> {
         let is_missing = form == Form::Structured && result.structured_output.is_none();
+        let was_stopped = stopped.is_some();
         let reason = match (stopped, result.is_error) {
             (Some(reason), _) => Some(reason),
             (None, true) => Some(reason_of(&result, self.error.as_deref())),
@@ -119,8 +120,10 @@ impl Draft {
             });
         };
         let message = match (&reason, result.errors.as_slice()) {
+            // What it says of being interrupted is of no use to anybody.
+            _ if was_stopped => String::new(),
             (_, [_, ..]) => result.errors.join("; "),
-            (Reason::Interrupted | Reason::OutOfTime | Reason::Unstructured, []) => String::new(),
+            (Reason::Unstructured, []) => String::new(),
             (_, []) => result.text,
         };
         Err(Error::Unanswered(Box::new(Unanswered {

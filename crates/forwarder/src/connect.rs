@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::Upstream;
@@ -34,6 +35,11 @@ pub(crate) struct Connection {
 pub(crate) struct Proxied {
     pub(crate) authorization: Option<HeaderValue>,
 }
+
+/// Bytes in both directions.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// Why there is no connection. No text here has a key or a password in it.
 #[derive(Debug, thiserror::Error)]
@@ -67,9 +73,15 @@ async fn connect_slowly(upstream: &Upstream, host: &str) -> Result<Connection, C
         let stream = dial(host, port).await?;
         return finish(upstream, host, stream, is_https, None).await;
     };
-    let proxy_host = proxy.uri().host().unwrap_or_default().to_owned();
-    let default_port = if proxy.uri().scheme_str() == Some("https") { 443 } else { 80 };
-    let mut stream = dial(&proxy_host, proxy.uri().port_u16().unwrap_or(default_port)).await?;
+    let proxy_host = proxy.uri().host().unwrap_or_default();
+    let is_secure = proxy.uri().scheme_str() == Some("https");
+    let default_port = if is_secure { 443 } else { 80 };
+    let stream = dial(proxy_host, proxy.uri().port_u16().unwrap_or(default_port)).await?;
+    let mut stream: Box<dyn Stream> = if is_secure {
+        Box::new(secure(upstream, proxy_host, stream).await?)
+    } else {
+        Box::new(stream)
+    };
     let authorization = proxy.basic_auth().cloned();
     if is_https {
         tunnel(&mut stream, proxy.uri(), host, port, authorization.as_ref()).await?;
@@ -92,7 +104,7 @@ async fn dial(host: &str, port: u16) -> Result<TcpStream, ConnectError> {
 
 /// Asks a proxy to pass on bytes.
 async fn tunnel(
-    stream: &mut TcpStream,
+    stream: &mut impl Stream,
     proxy: &Uri,
     host: &str,
     port: u16,
@@ -131,26 +143,34 @@ async fn tunnel(
 async fn finish(
     upstream: &Upstream,
     host: &str,
-    stream: TcpStream,
+    stream: impl Stream + 'static,
     is_https: bool,
     proxied: Option<Proxied>,
 ) -> Result<Connection, ConnectError> {
-    if !is_https {
-        return handshake(host, stream, proxied).await;
+    if is_https {
+        handshake(host, secure(upstream, host, stream).await?, proxied).await
+    } else {
+        handshake(host, stream, proxied).await
     }
+}
+
+async fn secure<S: Stream>(
+    upstream: &Upstream,
+    host: &str,
+    stream: S,
+) -> Result<TlsStream<S>, ConnectError> {
     let bare = host.trim_start_matches('[').trim_end_matches(']').to_owned();
     let name =
         ServerName::try_from(bare).map_err(|_| ConnectError::Name { host: host.to_owned() })?;
-    let stream = TlsConnector::from(upstream.tls.clone())
+    TlsConnector::from(upstream.tls.clone())
         .connect(name, stream)
         .await
-        .map_err(|source| ConnectError::Tls { host: host.to_owned(), source })?;
-    handshake(host, stream, proxied).await
+        .map_err(|source| ConnectError::Tls { host: host.to_owned(), source })
 }
 
 async fn handshake(
     host: &str,
-    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    stream: impl Stream + 'static,
     proxied: Option<Proxied>,
 ) -> Result<Connection, ConnectError> {
     let (sender, connection) = http1::handshake(TokioIo::new(stream))

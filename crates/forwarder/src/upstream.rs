@@ -63,6 +63,20 @@ pub enum UpstreamError {
         /// What was given, without user and password.
         url: String,
     },
+    /// The address says who we are, which is for keys and tokens to say.
+    #[error("the address of {url:?} has a user in it: leave user and password out")]
+    User {
+        /// What was given, without them.
+        url: String,
+    },
+    /// The proxy is of a kind that is not known here.
+    #[error("{variable} ({proxy:?}) is no address of an http or https proxy")]
+    Proxy {
+        /// Where it was given.
+        variable: &'static str,
+        /// What was given, without user and password.
+        proxy: String,
+    },
     /// A file of certificates cannot be used.
     #[error("cannot read certificates from {}", path.display())]
     Certificates {
@@ -114,19 +128,24 @@ impl Upstream {
         let uri: Uri = url.trim_end_matches('/').parse().map_err(|_| refused())?;
         let known = uri.scheme() == Some(&Scheme::HTTP) || uri.scheme() == Some(&Scheme::HTTPS);
         let has_user = uri.authority().is_some_and(|it| it.as_str().contains('@'));
-        if !known || uri.host().is_none_or(str::is_empty) || has_user || uri.query().is_some() {
+        if has_user {
+            return Err(UpstreamError::User { url: without_user(url) });
+        }
+        if !known || uri.host().is_none_or(str::is_empty) || uri.query().is_some() {
             return Err(refused());
         }
-        let mut roots = RootCertStore::empty();
-        // Reading them takes a while, which an endpoint without TLS need not wait for. A machine
-        // without roots can still have an endpoint with one of its own.
-        if uri.scheme() == Some(&Scheme::HTTPS) {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        }
-        let tls = tls(&roots)?;
-        let proxies = Arc::new(Matcher::builder().build());
-        let service = Service::Anthropic;
-        Ok(Self { service, uri, added: credential.into_iter().collect(), proxies, tls, roots })
+        let has_tls = uri.scheme() == Some(&Scheme::HTTPS);
+        let roots = RootCertStore::empty();
+        let upstream = Self {
+            service: Service::Anthropic,
+            uri,
+            added: credential.into_iter().collect(),
+            proxies: Arc::new(Matcher::builder().build()),
+            tls: tls(&roots)?,
+            roots,
+        };
+        // Reading them takes a while, which an endpoint without TLS need not wait for.
+        if has_tls { upstream.trusting_the_machine() } else { Ok(upstream) }
     }
 
     /// The endpoint that the usual variables of the environment describe: `ANTHROPIC_BASE_URL`,
@@ -179,12 +198,22 @@ impl Upstream {
                 upstream.added.push(Credential::from_line(line)?);
             }
         }
-        let proxies = Matcher::builder()
-            .all(either("ALL_PROXY").unwrap_or_default())
-            .http(either("HTTP_PROXY").unwrap_or_default())
-            .https(either("HTTPS_PROXY").unwrap_or_default())
-            .no(either("NO_PROXY").unwrap_or_default());
-        upstream.proxies = Arc::new(proxies.build());
+        let has_tls = upstream.uri.scheme() == Some(&Scheme::HTTPS);
+        let proxy = [if has_tls { "HTTPS_PROXY" } else { "HTTP_PROXY" }, "ALL_PROXY"]
+            .into_iter()
+            .find_map(|name| Some((name, either(name)?)));
+        if let Some((variable, proxy)) = proxy {
+            let except = either("NO_PROXY").unwrap_or_default();
+            let scheme = proxy_scheme(&proxy);
+            let any_proxy = Matcher::builder().all("http://any.invalid").no(&*except).build();
+            if scheme.is_none() && any_proxy.intercept(&upstream.uri).is_some() {
+                return Err(UpstreamError::Proxy { variable, proxy: without_user(&proxy) });
+            }
+            if scheme == Some(Scheme::HTTPS) && !has_tls {
+                upstream = upstream.trusting_the_machine()?;
+            }
+            upstream = upstream.through_proxy(&proxy, &except);
+        }
         for name in ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"] {
             if let Some(path) = set(name) {
                 upstream = upstream.trusting(Path::new(&path))?;
@@ -198,6 +227,14 @@ impl Upstream {
     pub fn through_proxy(mut self, proxy: &str, except: &str) -> Self {
         self.proxies = Arc::new(Matcher::builder().all(proxy).no(except).build());
         self
+    }
+
+    /// The machine's own roots are trusted too. One without any can still have an endpoint with one
+    /// of its own.
+    fn trusting_the_machine(mut self) -> Result<Self, UpstreamError> {
+        self.roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        self.tls = tls(&self.roots)?;
+        Ok(self)
     }
 
     /// The certificates in a PEM file are trusted too.
@@ -245,6 +282,14 @@ fn tls(roots: &RootCertStore) -> Result<Arc<ClientConfig>, UpstreamError> {
         .with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
+}
+
+/// How a proxy is spoken to; `None` if it cannot be.
+fn proxy_scheme(proxy: &str) -> Option<Scheme> {
+    let whole = if proxy.contains("://") { proxy.to_owned() } else { format!("http://{proxy}") };
+    let uri: Uri = whole.parse().ok()?;
+    uri.host().filter(|host| !host.is_empty())?;
+    uri.scheme().filter(|it| [Scheme::HTTP, Scheme::HTTPS].contains(it)).cloned()
 }
 
 /// An address as it may be shown.

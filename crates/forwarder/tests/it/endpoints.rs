@@ -16,7 +16,7 @@ use tokio_rustls::rustls::{ServerConfig, crypto};
 
 use crate::client::{KEY, ask, described};
 
-/// The server of answers behind TLS, with a certificate of its own for `localhost`.
+/// A server behind TLS, with a certificate of its own for `localhost`.
 struct Secured {
     url: String,
     certificate: PathBuf,
@@ -26,6 +26,10 @@ struct Secured {
 
 impl Secured {
     async fn start(server: &Server) -> Self {
+        Self::before(server.url().strip_prefix("http://").unwrap().to_owned()).await
+    }
+
+    async fn before(plain: String) -> Self {
         let CertifiedKey { cert, signing_key } =
             generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         let folder = tempfile::tempdir().unwrap();
@@ -42,7 +46,6 @@ impl Secured {
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
-        let plain = server.url().strip_prefix("http://").unwrap().to_owned();
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             loop {
@@ -157,6 +160,29 @@ async fn a_proxy_gets_a_tunnel_and_never_the_key() {
     assert!(head.starts_with(&format!("CONNECT {target} HTTP/1.1\r\n")), "{head}");
     assert!(head.contains("Proxy-Authorization: Basic bWU6c2VjcmV0"), "{head}");
     assert!(!head.contains(KEY));
+}
+
+#[tokio::test]
+async fn a_proxy_may_itself_be_behind_tls() {
+    let server = Server::start(Script::new([Answer::text("a")]).repeating_last()).await.unwrap();
+    let secured = Secured::start(&server).await;
+    let target = secured.url.strip_prefix("https://").unwrap().to_owned();
+    let (address, mut told, _tasks) = proxy(target.clone()).await;
+    let proxy = Secured::before(address).await;
+    let certificates = |of: &Secured| of.certificate.to_string_lossy().into_owned();
+    let variables = [
+        ("ANTHROPIC_BASE_URL", secured.url.clone()),
+        ("ANTHROPIC_API_KEY", KEY.to_owned()),
+        ("HTTPS_PROXY", proxy.url.clone()),
+        ("NODE_EXTRA_CA_CERTS", certificates(&secured)),
+        ("SSL_CERT_FILE", certificates(&proxy)),
+    ];
+    let forwarder = Forwarder::start(described(&variables).unwrap()).await.unwrap();
+
+    assert_eq!(ask(&forwarder, true).await.status, 200);
+    let head = told.recv().await.unwrap();
+    assert!(head.starts_with(&format!("CONNECT {target} HTTP/1.1\r\n")), "{head}");
+    assert_eq!(server.requests().first().unwrap().header("x-api-key"), Some(KEY));
 }
 
 #[tokio::test]

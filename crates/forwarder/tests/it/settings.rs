@@ -61,7 +61,6 @@ fn what_cannot_be_an_endpoint_is_refused_without_showing_secrets() {
         ("ftp://x", "ftp://x"),
         ("nonsense", "nonsense"),
         ("https://", "https://"),
-        ("https://me:secret@host", "https://host"),
         ("https://host/?a=b", "https://host/?a=b"),
     ] {
         let variables = [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", url)];
@@ -70,6 +69,11 @@ fn what_cannot_be_an_endpoint_is_refused_without_showing_secrets() {
             format!("{shown:?} is no address of an http or https server")
         );
     }
+    let with_user = [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", "https://me:secret@host")];
+    assert_eq!(
+        error(&with_user),
+        r#"the address of "https://host" has a user in it: leave user and password out"#
+    );
     for line in ["secret", "a b: secret", "x-a: 1\n: secret", "x-a: \u{7}secret"] {
         let headers = [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_CUSTOM_HEADERS", line)];
         assert_eq!(
@@ -81,6 +85,34 @@ fn what_cannot_be_an_endpoint_is_refused_without_showing_secrets() {
     assert_eq!(error(&missing), "cannot read certificates from /nowhere/ca.pem");
     let upstream = Upstream::new("http://x", Credential::api_key(KEY).unwrap()).unwrap();
     assert!(upstream.trusting(Path::new("/nowhere")).is_err());
+}
+
+#[test]
+fn a_proxy_that_cannot_be_spoken_to_is_refused_by_its_name() {
+    let behind = |name, proxy| described(&[("ANTHROPIC_API_KEY", KEY), (name, proxy)]);
+    for (name, proxy, shown) in [
+        ("ALL_PROXY", "socks5://me:secret@127.0.0.1:1080", "socks5://127.0.0.1:1080"),
+        ("HTTPS_PROXY", "garbage::", "garbage::"),
+        ("https_proxy", "http://", "http://"),
+    ] {
+        let error = behind(name, proxy).unwrap_err().to_string();
+        let variable = name.to_uppercase();
+        assert_eq!(
+            error,
+            format!("{variable} ({shown:?}) is no address of an http or https proxy")
+        );
+    }
+    for proxy in ["127.0.0.1:3128", "http://me:secret@[::1]:1", "https://proxy.example"] {
+        assert!(behind("HTTPS_PROXY", proxy).is_ok(), "{proxy}");
+    }
+    // One that is for others is none of our business.
+    assert!(behind("HTTP_PROXY", "socks5://127.0.0.1:1080").is_ok());
+    let variables = [
+        ("ANTHROPIC_API_KEY", KEY),
+        ("ALL_PROXY", "socks5://127.0.0.1:1080"),
+        ("NO_PROXY", "api.anthropic.com"),
+    ];
+    assert!(described(&variables).is_ok());
 }
 
 #[tokio::test]
