@@ -113,7 +113,9 @@ impl Cli {
     pub async fn find(path: Option<&Path>) -> Result<Self, Error> {
         let path = match path {
             Some(path) if path.is_file() => path.to_owned(),
-            Some(path) => return Err(Error::NotFound { tried: path.display().to_string() }),
+            Some(path) => {
+                return Err(Error::NotFound { tried: format!("program at `{}`", path.display()) });
+            }
             None => on_the_path()
                 .ok_or_else(|| Error::NotFound { tried: "`claude` on the search path".into() })?,
         };

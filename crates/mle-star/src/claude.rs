@@ -67,7 +67,8 @@ impl Credentials {
         let first = |names: &[&'static str]| names.iter().copied().find(is_set);
         let variable = match Service::chosen(set) {
             Service::Anthropic => {
-                first(&["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"])?
+                // The first of them is the one that is shown to the service.
+                first(&["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"])?
             }
             // Without a key there may still be an account, which only the program finds.
             Service::Bedrock => {
@@ -119,6 +120,11 @@ pub enum ClaudeError {
 }
 
 impl ClaudeError {
+    /// Whether another program would do.
+    pub(crate) fn is_about_the_program(&self) -> bool {
+        matches!(self, Self::Program(_) | Self::Held { .. })
+    }
+
     /// What to do about it.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
@@ -127,6 +133,12 @@ impl ClaudeError {
             Self::Place(_) => Some("make room in the folder for temporary files"),
             Self::Reach(UpstreamError::Headers) => {
                 Some("ANTHROPIC_CUSTOM_HEADERS takes one `name: value` a line")
+            }
+            Self::Reach(UpstreamError::Proxy { .. }) => {
+                Some("name a proxy as http://host:port, or name the endpoint in NO_PROXY")
+            }
+            Self::Reach(UpstreamError::User { .. }) => {
+                Some("ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are for what a server asks for")
             }
             Self::Reach(_) => Some("check the address of the model, the key and the certificates"),
             Self::Prompts(_) => None,
@@ -245,12 +257,13 @@ impl Claude {
     }
 
     fn failure(&self, error: &Error) -> AgentError {
-        match failure(error) {
-            AgentError::NoAnswer { reason, .. } if self.refusals.are_too_many() => {
-                AgentError::Unusable { reason }
-            }
-            failure => failure,
+        let failure = failure(error);
+        if let AgentError::NoAnswer { reason, .. } = &failure
+            && self.refusals.are_too_many()
+        {
+            return AgentError::Unusable { reason: reason.clone() };
         }
+        failure
     }
 
     /// One conversation.

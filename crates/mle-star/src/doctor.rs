@@ -121,7 +121,7 @@ impl Doctor {
     async fn claude(&self) -> (Check, Option<Cli>) {
         let of_environment = || {
             let path = crate::dotenv::variable("MLE_STAR_CLAUDE_PATH")?;
-            path.into_string().ok().map(Utf8PathBuf::from)
+            path.into_string().ok().filter(|path| !path.is_empty()).map(Utf8PathBuf::from)
         };
         let path = self.claude_path.clone().or_else(of_environment);
         match Cli::find(path.as_deref().map(Utf8Path::as_std_path)).await {

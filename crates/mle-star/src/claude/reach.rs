@@ -15,6 +15,34 @@ const SUBSCRIPTION: &str = "CLAUDE_CODE_OAUTH_TOKEN";
 /// What is there in any case.
 const COMMON: [&str; 4] = ["PATH", "LANG", "LC_ALL", "TZ"];
 
+/// Variables that lead to a model and hold nothing that a tool may not see.
+const OPEN: [&str; 18] = [
+    "ANTHROPIC_BEDROCK_REGION_PREFIX",
+    "ANTHROPIC_BEDROCK_SERVICE_TIER",
+    "ANTHROPIC_BETAS",
+    "ANTHROPIC_CUSTOM_MODEL_OPTION",
+    "ANTHROPIC_VERTEX_PROJECT_ID",
+    "API_TIMEOUT_MS",
+    "AWS_DEFAULT_REGION",
+    "AWS_REGION",
+    "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
+    "CLAUDE_CODE_MAX_RETRIES",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_VERTEX",
+    "CLOUD_ML_REGION",
+    "NODE_EXTRA_CA_CERTS",
+    "NO_PROXY",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "no_proxy",
+];
+/// Variables that say how others than the model are reached. They may have a password in them.
+const PROXIES: [&str; 6] =
+    ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+/// Variables that are for whoever goes to the model alone.
+const CLOSED: [&str; 3] =
+    [SUBSCRIPTION, "CLAUDE_CODE_SKIP_BEDROCK_AUTH", "CLAUDE_CODE_SKIP_VERTEX_AUTH"];
+
 /// How the program reaches a model.
 #[derive(Debug)]
 pub(crate) enum Reach {
@@ -132,47 +160,24 @@ fn here(environment: Environment) -> Environment {
 /// of those that are known, as nobody knows what others hold.
 fn is_open(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
-    let names = [
-        "ANTHROPIC_BEDROCK_REGION_PREFIX",
-        "ANTHROPIC_BEDROCK_SERVICE_TIER",
-        "ANTHROPIC_BETAS",
-        "ANTHROPIC_CUSTOM_MODEL_OPTION",
-        "ANTHROPIC_VERTEX_PROJECT_ID",
-        "API_TIMEOUT_MS",
-        "AWS_DEFAULT_REGION",
-        "AWS_REGION",
-        "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
-        "CLAUDE_CODE_MAX_RETRIES",
-        "CLAUDE_CODE_USE_BEDROCK",
-        "CLAUDE_CODE_USE_VERTEX",
-        "CLOUD_ML_REGION",
-        "NODE_EXTRA_CA_CERTS",
-        "NO_PROXY",
-        "SSL_CERT_DIR",
-        "SSL_CERT_FILE",
-        "no_proxy",
-    ];
     let of_models = ["_MODEL", "_MODEL_DESCRIPTION", "_MODEL_NAME", "_SUPPORTED_CAPABILITIES"];
     let is_of_model = |name: &str| of_models.iter().any(|end| name.ends_with(end));
-    names.contains(&name)
+    OPEN.contains(&name)
         || name.starts_with("VERTEX_REGION_")
         || (name.starts_with("ANTHROPIC_") && is_of_model(name))
 }
 
 /// Whether a variable says how others than the model are reached. It may have a password in it.
 fn leads_out(name: &OsStr) -> bool {
-    ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"]
-        .map(OsStr::new)
-        .contains(&name)
+    PROXIES.map(OsStr::new).contains(&name)
 }
 
 /// Whether a variable says how the model is reached.
 pub(crate) fn leads_to_a_model(name: &OsStr) -> bool {
     let Some(text) = name.to_str() else { return false };
-    let names = [SUBSCRIPTION, "CLAUDE_CODE_SKIP_BEDROCK_AUTH", "CLAUDE_CODE_SKIP_VERTEX_AUTH"];
     is_open(name)
         || leads_out(name)
-        || names.contains(&text)
+        || CLOSED.contains(&text)
         || ["ANTHROPIC_", "AWS_", "GOOGLE_"].iter().any(|prefix| text.starts_with(prefix))
 }
 
@@ -193,6 +198,15 @@ mod tests {
         assert!(leads("NODE_EXTRA_CA_CERTS") && leads("SSL_CERT_DIR"));
         for name in ["HOME", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "CLAUDECODE", "NODE_OPTIONS"] {
             assert!(!leads(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_variable_is_documented() {
+        let page = include_str!("../../../../docs/variables.md");
+        let capitals = |name: &&&str| !name.starts_with(char::is_lowercase);
+        for name in OPEN.iter().chain(&PROXIES).chain(&CLOSED).filter(capitals) {
+            assert!(page.contains(&format!("`{name}`")), "{name}");
         }
     }
 

@@ -93,7 +93,7 @@ async fn bench(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut failed = 0;
     for trial in trials.iter().filter(|_| !arguments.only_grade) {
         let name = format!("{}, seed {}", trial.task, trial.seed);
-        match carry_out(arguments, &collection, trial).await {
+        match Box::pin(carry_out(arguments, &collection, trial)).await {
             Ok(None) => {}
             Ok(Some(result)) => {
                 let score = result.final_solution.score;

@@ -136,10 +136,14 @@ impl RunError {
                 Some("set it, or use --agents playbook, which needs no key".to_owned())
             }
             Self::Agents(AgentsError::Playbook(error)) => error.hint().map(str::to_owned),
-            Self::Agents(AgentsError::Claude(error)) => Some(match error.remedy() {
-                Some(remedy) => format!("{remedy}; --claude-path names the program"),
-                None => "--claude-path names the program".to_owned(),
-            }),
+            Self::Agents(AgentsError::Claude(error)) => {
+                let names_it = "--claude-path names the program";
+                match (error.remedy(), error.is_about_the_program()) {
+                    (Some(remedy), true) => Some(format!("{remedy}; {names_it}")),
+                    (None, true) => Some(names_it.to_owned()),
+                    (remedy, false) => remedy.map(str::to_owned),
+                }
+            }
             Self::Agents(AgentsError::Unknown(name)) => {
                 let all = "agents are claude, playbook, scripted:<file> or replay:<run>";
                 Some(match nearest(name, ["claude", "playbook"]) {

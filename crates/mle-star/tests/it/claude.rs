@@ -300,7 +300,7 @@ fn doctor_shows_the_program_and_the_key() {
     assert_eq!(key, json!({ "name": "key", "state": "ok", "found": found }));
     let (program, key) = check("", "/no/such/claude");
     assert_eq!((&program["state"], &key["state"]), (&json!("weak"), &json!("weak")));
-    assert_eq!(program["found"], "there is no /no/such/claude");
+    assert_eq!(program["found"], "there is no program at `/no/such/claude`");
 }
 
 /// What is said to be used is what is used.

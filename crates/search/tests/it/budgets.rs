@@ -728,7 +728,7 @@ async fn waits_that_an_agent_tells_of_are_told() {
     let drill = Drill::of(World::new("M=1 T=1 K=1 L=1").on_call(|call| {
         if call.role == "retriever" {
             let wait = |seconds| Wait { time: Duration::from_secs(seconds), reason: "529".into() };
-            [2, 4].map(|seconds| call.waits.tell(wait(seconds)));
+            [2, 4].into_iter().for_each(|seconds| call.waits.tell(wait(seconds)));
         }
         None
     }));

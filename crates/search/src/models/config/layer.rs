@@ -180,7 +180,8 @@ impl ConfigLayer {
                 "TIME_LIMIT" => "time_limit_seconds".to_owned(),
                 name => name.to_lowercase(),
             };
-            if !known.contains(&key) {
+            // One that is set to nothing is one that is not set.
+            if !known.contains(&key) || value.trim().is_empty() {
                 continue;
             }
             let said = Self::from_text(&key, value.trim())

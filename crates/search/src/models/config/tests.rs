@@ -130,7 +130,7 @@ fn explicit_settings_win_over_the_environment_and_that_over_defaults() {
         ("MLE_STAR_LOG_LEVEL", "DEBUG"),
         ("MLE_STAR_MAX_BUDGET", "2.5"),
         ("MLE_STAR_TIME_LIMIT", "60"),
-        ("MLE_STAR_CLAUDE_PATH", "/not/ours"),
+        ("MLE_STAR_CLAUDE_PATH", ""),
         ("HOME", "/root"),
     ])
     .unwrap();
@@ -144,6 +144,7 @@ fn explicit_settings_win_over_the_environment_and_that_over_defaults() {
     assert_eq!(config.time_limit_seconds, 60);
     assert_eq!(config.outer_loop_steps, 1);
     assert_eq!(config.max_debug_attempts, 3);
+    assert_eq!(config.claude_path, None);
 }
 
 /// REQ-OR-046
