@@ -224,6 +224,27 @@ async fn agents_with_tools_work_in_a_folder_of_their_own_and_change_nothing_else
 }
 
 #[tokio::test]
+async fn an_account_without_credit_stops_the_run_and_no_step_is_done_without_an_answer() {
+    let Some(claude) = claude() else { return };
+    let models = json!({ "models": [{ "model_name": "ridge", "example_code": "fit()" }] });
+    let respond = move |request: &Request| match request.has_tool("StructuredOutput") {
+        true => Answer::tool_use("StructuredOutput", models.clone()),
+        false => Answer::error(400, "invalid_request_error", "Your credit balance is too low"),
+    };
+    let server = Server::start(respond).await.unwrap();
+    let shop = Shop::new();
+    let mut command = run(&shop, &claude, "claude");
+    command.env("ANTHROPIC_API_KEY", "sk-ant-0").env("ANTHROPIC_BASE_URL", server.url());
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("the account cannot pay for the request"), "{said}");
+    assert!(said.contains("hint: when that is mended: mle-star resume"), "{said}");
+    let done = records(&shop.only_run()).iter().filter(|it| it.finished().is_some()).count();
+    assert_eq!(done, 1, "the retriever's");
+}
+
+#[tokio::test]
 async fn a_model_that_does_not_exist_stops_the_run_and_says_what_to_do() {
     let Some(claude) = claude() else { return };
     let nothing = |_: &Request| Answer::error(404, "not_found_error", "model: gpt");
