@@ -397,7 +397,7 @@ impl<'run> RunCtx<'run> {
         Ok((output, at))
     }
 
-    /// Waits within this step. Where the run is halted meanwhile the step ends, as if it had not
+    /// Waits within this call. Where the run is halted meanwhile the call ends as if it had not
     /// begun: it has cost nothing that is not on record.
     async fn idle<T>(&self, wait: impl Future<Output = T>) -> T {
         let run = self.run;

@@ -192,7 +192,7 @@ impl RunCtx<'_> {
             time_limit_seconds: time_limit.as_secs_f64(),
         };
         let work = async {
-            let _slot = ctx.idle(self.run.script_slots.acquire()).await;
+            let _slot = self.run.script_slots.acquire().await;
             if let Some(lack) = self.gate() {
                 return Ok(Output::NotDone { lack, cut_off: false });
             }
