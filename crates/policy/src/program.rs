@@ -8,6 +8,7 @@ mod abbreviations;
 mod archives;
 mod files;
 mod git;
+mod links;
 mod options;
 mod pythons;
 mod shells;

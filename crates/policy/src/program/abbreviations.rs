@@ -9,7 +9,21 @@ use crate::{Denial, Judged};
 /// Programs, and their options that matter. A name that is here in full is judged elsewhere, also if
 /// another one begins with it.
 const IN_FULL: &[(&[&str], &[&str])] = &[
-    (&["cp", "mv", "ln", "link", "install"], &["--target-directory", "--directory", "--suffix"]),
+    (
+        &["cp", "mv", "ln", "link", "install"],
+        &[
+            "--archive",
+            "--directory",
+            "--link",
+            "--no-dereference",
+            "--recursive",
+            "--relative",
+            "--suffix",
+            "--symbolic",
+            "--symbolic-link",
+            "--target-directory",
+        ],
+    ),
     (
         &["chmod", "chown", "chgrp", "touch", "truncate"],
         &["--reference", "--from", "--date", "--size"],
