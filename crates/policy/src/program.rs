@@ -6,6 +6,7 @@
 
 mod abbreviations;
 mod archives;
+mod compilers;
 mod files;
 mod git;
 mod links;
@@ -216,18 +217,21 @@ impl<'tree> Walk<'_, 'tree> {
             "sed" | "gsed" => self.sed(words, state)?,
             "awk" | "gawk" | "mawk" | "nawk" => self.awk(words, state)?,
             "perl" | "ruby" | "node" | "php" | "lua" | "Rscript" | "julia" | "tclsh" | "deno"
-            | "osascript" => self.other_language(words, state)?,
+            | "osascript" | "R" | "octave" | "gnuplot" | "guile" | "bun" => {
+                self.other_language(words, state)?
+            }
             "rm" | "rmdir" | "unlink" | "shred" | "touch" | "truncate" | "mkdir" | "mkfifo"
             | "tee" | "chmod" | "chown" | "chgrp" | "setfacl" | "fallocate" | "cp" | "mv"
             | "ln" | "link" | "install" | "rsync" | "split" | "mktemp" | "sort" | "uniq"
             | "tree" | "dd" | "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "nvcc"
-            | "ld" | "strip" | "dos2unix" | "unix2dos" | "date" | "yes" => {
+            | "ld" | "strip" | "dos2unix" | "unix2dos" | "date" | "yes" | "nvidia-smi" => {
                 self.files(base, words, state)?;
             }
             "tar" | "bsdtar" | "unzip" | "zip" | "7z" | "7za" | "gzip" | "gunzip" | "bzip2"
             | "bunzip2" | "xz" | "unxz" | "zstd" | "unzstd" | "lz4" | "pigz" | "cpio" | "curl"
             | "wget" | "git" | "pip" | "pip3" | "uv" | "uvx" | "conda" | "mamba" | "micromamba"
             | "poetry" | "pipenv" => self.archives(base, words, state)?,
+            _ if base.starts_with("pip3.") => self.archives("pip", words, state)?,
             _ if READERS.contains(&base) => self.reads(base, words, state)?,
             _ if pythons::is_python(base) => self.python(words, state)?,
             _ if pythons::RUNNERS.contains(&base) => self.python_runner(words, state)?,

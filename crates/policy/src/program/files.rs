@@ -103,8 +103,13 @@ impl<'tree> Walk<'_, 'tree> {
                 }
             }
             "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "nvcc" | "ld" => {
-                self.write_after("-o", words, state)?;
-                self.write_here(state)?;
+                self.compiler(words, state)?;
+            }
+            "nvidia-smi" => {
+                self.write_after("-f", words, state)?;
+                for file in read("f", &["--filename"]).values(&["--filename"]) {
+                    self.write(file, state, Last::Followed)?;
+                }
             }
             // `date` and `yes` change nothing; what sets the clock is on the list.
             _ => {}
@@ -114,7 +119,7 @@ impl<'tree> Walk<'_, 'tree> {
 
     /// The word after an option, or the rest of the option itself, is written. For programs whose
     /// other options may look like clusters with this one in them.
-    fn write_after(&self, option: &str, words: &[Word], state: &State<'tree>) -> Judged {
+    pub(super) fn write_after(&self, option: &str, words: &[Word], state: &State<'tree>) -> Judged {
         let mut takes_next = false;
         for word in words {
             if takes_next {

@@ -66,7 +66,15 @@ impl<'tree> Walk<'_, 'tree> {
                             let module = value.as_literal().ok_or_else(unseen)?;
                             return self.python_module(module, after, state);
                         }
-                        _ => index = words.len() - after.len(),
+                        _ => {
+                            for text in &value.texts {
+                                if text.prefix().starts_with("pycache_prefix=") {
+                                    let folder = text.without_prefix("pycache_prefix=".len());
+                                    self.policy.may_write(&folder, &state.cwd, Last::Followed)?;
+                                }
+                            }
+                            index = words.len() - after.len();
+                        }
                     }
                 }
                 Some(option) if option.starts_with("--") => index += 1,
