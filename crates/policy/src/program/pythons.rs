@@ -1,7 +1,7 @@
 //! Python as a program: `-c`, `-m`, scripts, standard input.
 
 use super::Options;
-use crate::place::{Last, Place};
+use crate::place::{Cwd, Last, Place};
 use crate::python::{self, Effect};
 use crate::shell::{State, Stdin, Walk};
 use crate::text::{Text, Word};
@@ -197,12 +197,13 @@ impl<'tree> Walk<'_, 'tree> {
                 Effect::Names(text) => {
                     self.policy.may_read(&text, &state.cwd).map_err(in_python)?;
                 }
-                Effect::RunsShell(text) => {
+                Effect::Keeps(text) => self.may_be_named(&text, state).map_err(in_python)?,
+                Effect::RunsShell(text, folder) => {
                     let code = text.as_literal().ok_or_else(unseen)?.to_owned();
-                    self.run_apart(&code, state)?;
+                    self.run_apart(&code, &in_folder(state, folder))?;
                 }
-                Effect::Runs(words) => {
-                    let mut apart = state.clone();
+                Effect::Runs(words, folder) => {
+                    let mut apart = in_folder(state, folder);
                     apart.functions.clear();
                     let words = words.into_iter().map(Word::one).collect();
                     self.call_program(words, &mut apart)?;
@@ -243,6 +244,16 @@ impl<'tree> Walk<'_, 'tree> {
             }
         }
     }
+}
+
+/// The state of a program that is started in a folder, if one is named.
+fn in_folder<'tree>(state: &State<'tree>, folder: Option<Text>) -> State<'tree> {
+    let mut apart = state.clone();
+    if let (Some(folder), Cwd::Among(places)) = (folder, &state.cwd) {
+        let name = folder.to_string();
+        apart.cwd = Cwd::Among(places.iter().map(|place| place.join(&name)).collect());
+    }
+    apart
 }
 
 fn unseen() -> Denial {
