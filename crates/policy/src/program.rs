@@ -11,6 +11,7 @@ mod files;
 mod git;
 mod links;
 mod options;
+mod printing;
 mod pythons;
 mod shells;
 mod texts;
@@ -192,7 +193,7 @@ impl<'tree> Walk<'_, 'tree> {
         if !["echo", "printf"].contains(&base) {
             self.check_secrets(words, state)?;
         }
-        if name.contains('/') && self.is_inside(name, state) {
+        if name.contains('/') && self.is_inside(name, state) && !self.is_own_python(name, state) {
             self.execute_file(name, words, state)?;
             return Ok(Flow::PLAIN);
         }
@@ -411,6 +412,14 @@ impl<'tree> Walk<'_, 'tree> {
                 state.stdin.clone()
             }
             ("cat", Some([])) => state.stdin.clone(),
+            ("cat", Some(files)) => match self.contents(files, state) {
+                Some(content) => Stdin::Text(Text::literal(content)),
+                None => Stdin::Unknown,
+            },
+            ("echo" | "printf", Some(words)) => match printing::printed(name, words) {
+                Some(text) => Stdin::Text(Text::literal(text)),
+                None => Stdin::Unknown,
+            },
             _ => Stdin::Unknown,
         }
     }

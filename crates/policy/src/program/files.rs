@@ -3,7 +3,7 @@
 use super::Options;
 use super::links::Link;
 use crate::place::{Cwd, Last, Place};
-use crate::shell::{State, Walk};
+use crate::shell::{State, Stdin, Walk};
 use crate::text::{Count, Piece, Text, Word};
 use crate::{Denial, Judged};
 
@@ -52,7 +52,13 @@ impl<'tree> Walk<'_, 'tree> {
                 }
             }
             "tee" | "dos2unix" | "unix2dos" | "strip" => {
-                self.write_all(&read("", &[]).positional, state)?;
+                let targets = read("", &[]).positional;
+                self.write_all(&targets, state)?;
+                if let (Stdin::Text(text), "tee") = (&state.stdin, base) {
+                    for target in targets.iter().flat_map(|word| &word.texts) {
+                        self.bounds.disk.say(target, &state.cwd, &text.to_string());
+                    }
+                }
             }
             "chmod" | "chown" | "chgrp" => {
                 let options = read("", &["--reference", "--from"]);
@@ -207,12 +213,20 @@ impl<'tree> Walk<'_, 'tree> {
                 }
             }
         }
+        // What may be left out leaves what was there.
+        let plain = |word: &Word| {
+            word.as_literal()
+                .is_some_and(|it| !it.starts_with('-') || ["-f", "-v", "-p"].contains(&it))
+        };
+        let copies = matches!(base, "cp" | "mv") && words.iter().all(plain);
         for target in targets {
             self.write(target, state, Last::Followed)?;
             // In a folder, the file with the name of the source is written.
             for (target, source) in target.texts.iter().flat_map(|target| {
                 sources.iter().flat_map(|source| &source.texts).map(move |source| (target, source))
             }) {
+                let content = self.bounds.disk.content_of(source, &state.cwd);
+                let content = content.as_deref().filter(|_| copies);
                 if let Some(name) = source.as_literal().and_then(|it| it.rsplit('/').next())
                     && !name.is_empty()
                     && !["*", ".", ".."].contains(&name)
@@ -220,12 +234,20 @@ impl<'tree> Walk<'_, 'tree> {
                     let mut file = target.clone();
                     file.push(Piece::Literal(format!("/{name}")));
                     self.policy.may_write(&file, &state.cwd, Last::Followed)?;
-                    self.bounds.disk.write(&file, &state.cwd, None);
+                    self.copied(&file, content, state);
                 }
-                self.bounds.disk.write(target, &state.cwd, None);
+                self.copied(target, content, state);
             }
         }
         Ok(())
+    }
+
+    /// What was copied is known, unless the copy failed.
+    fn copied(&mut self, target: &Text, content: Option<&str>, state: &State<'tree>) {
+        if let Some(content) = content {
+            self.bounds.disk.say(target, &state.cwd, content);
+        }
+        self.bounds.disk.write(target, &state.cwd, None);
     }
 
     fn rsync(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {

@@ -13,6 +13,8 @@ use crate::text::Text;
 pub(crate) struct Disk {
     /// Files that were written, with what is in them if that is known.
     written: BTreeMap<PathBuf, Option<String>>,
+    /// All that is known to have been written to a file, one after the other.
+    pieces: BTreeMap<PathBuf, String>,
     /// Folders that were made.
     folders: BTreeSet<PathBuf>,
     /// Symbolic links that were made, which are not yet there to be looked at.
@@ -36,12 +38,36 @@ impl Disk {
             return;
         };
         self.unseen |= glob::is_wild(name);
+        if let Some(content) = content {
+            self.say(target, cwd, content);
+        }
         for place in places {
             let path = tidy(&place.join(name));
             let before = self.written.get(&path).map(Option::as_deref);
             // Which of two comes last is not looked at.
             let known = content.filter(|_| before.is_none_or(|before| before == content));
             self.written.insert(path, known.map(str::to_owned));
+        }
+    }
+
+    /// Something is added to a file. What was in it before stays.
+    pub(crate) fn append(&mut self, target: &Text, cwd: &Cwd, content: Option<&str>) {
+        let is_new = paths(target, cwd).is_some_and(|paths| {
+            paths.iter().all(|path| !path.exists() && !self.written.contains_key(path))
+        });
+        let before = if is_new { Some(String::new()) } else { self.content_of(target, cwd) };
+        let whole = before.clone().zip(content).map(|(before, content)| before + content);
+        let before = before.unwrap_or_default();
+        self.say(target, cwd, &format!("{before}\n{}", content.unwrap_or_default()));
+        self.write(target, cwd, whole.as_deref());
+    }
+
+    /// This is known to be written to a file, though it may not be all of it.
+    pub(crate) fn say(&mut self, target: &Text, cwd: &Cwd, content: &str) {
+        for path in paths(target, cwd).unwrap_or_default() {
+            let pieces = self.pieces.entry(path).or_default();
+            pieces.push_str(content);
+            pieces.push('\n');
         }
     }
 
@@ -103,6 +129,17 @@ impl Disk {
             Some(content) => content.clone(),
             None => read(&path),
         }
+    }
+
+    /// What is in a file, or as much as is known of it.
+    pub(crate) fn said_in(&self, file: &Text, cwd: &Cwd) -> Option<String> {
+        let pieces = || {
+            let paths = paths(file, cwd)?;
+            let known: String =
+                paths.iter().filter_map(|path| self.pieces.get(path)).cloned().collect();
+            (!known.is_empty()).then_some(known)
+        };
+        self.content_of(file, cwd).or_else(pieces)
     }
 
     /// What is in a file, if nothing that was run before can have changed it.
