@@ -215,19 +215,7 @@ impl<'a> Reading<'a> {
         let path =
             receiver.map(|it| self.value(it, Asked::likely())).filter(|it| !it.prefix().is_empty());
         let mut written: Vec<Text> = Vec::new();
-        let named = [
-            "path",
-            "file",
-            "fname",
-            "filename",
-            "filepath",
-            "dst",
-            "path_or_buf",
-            "database",
-            "files",
-            "name",
-        ];
-        let first = arguments.at(0).or_else(|| named.iter().find_map(|it| arguments.named(it)));
+        let first = arguments.at(0).or_else(|| named_files(arguments).next());
         match targets {
             Targets::First => written.extend(first.map(|it| self.value(it, Asked::likely()))),
             Targets::Second => {
@@ -236,8 +224,10 @@ impl<'a> Reading<'a> {
                 let second = arguments.at(1).or(second);
                 written.extend(second.map(|it| self.value(it, Asked::likely())));
             }
-            Targets::All => written
-                .extend(arguments.positional.iter().map(|it| self.value(*it, Asked::likely()))),
+            Targets::All => {
+                let all = arguments.positional.iter().copied().chain(named_files(arguments));
+                written.extend(all.map(|it| self.value(it, Asked::likely())));
+            }
             Targets::Receiver => match path {
                 Some(path) => {
                     written.push(path);
@@ -286,6 +276,25 @@ impl<'a> Reading<'a> {
         let literal = written.into_iter().filter(|text| !text.prefix().is_empty());
         self.effects.extend(literal.map(Effect::Writes));
     }
+}
+
+/// Arguments whose names say that they are the file that is meant.
+fn named_files<'tree>(arguments: &Arguments<'tree>) -> impl Iterator<Item = Node<'tree>> {
+    const NAMES: &[&str] = &[
+        "path",
+        "file",
+        "files",
+        "f",
+        "fname",
+        "filename",
+        "filepath",
+        "fp",
+        "dst",
+        "path_or_buf",
+        "database",
+        "name",
+    ];
+    NAMES.iter().filter_map(|name| arguments.named(name))
 }
 
 struct Arguments<'tree> {

@@ -213,12 +213,6 @@ impl<'tree> Walk<'_, 'tree> {
                 }
             }
         }
-        // What may be left out leaves what was there.
-        let plain = |word: &Word| {
-            word.as_literal()
-                .is_some_and(|it| !it.starts_with('-') || ["-f", "-v", "-p"].contains(&it))
-        };
-        let copies = matches!(base, "cp" | "mv") && words.iter().all(plain);
         for target in targets {
             self.write(target, state, Last::Followed)?;
             // In a folder, the file with the name of the source is written.
@@ -226,7 +220,7 @@ impl<'tree> Walk<'_, 'tree> {
                 sources.iter().flat_map(|source| &source.texts).map(move |source| (target, source))
             }) {
                 let content = self.bounds.disk.content_of(source, &state.cwd);
-                let content = content.as_deref().filter(|_| copies);
+                let content = content.as_deref();
                 if let Some(name) = source.as_literal().and_then(|it| it.rsplit('/').next())
                     && !name.is_empty()
                     && !["*", ".", ".."].contains(&name)

@@ -154,6 +154,14 @@ impl<'a> Reading<'a> {
                     self.bind_all(left, &[right], node.end_byte(), usize::MAX);
                 }
             }
+            "pair" => {
+                if let (Some(key), Some(value)) = (field("key"), field("value"))
+                    && key.kind() == "string"
+                {
+                    let value = self.value(value, Asked::likely());
+                    self.attributes.entry(self.key(key)).or_default().push(value);
+                }
+            }
             "named_expression" => {
                 if let (Some(name), Some(value)) = (field("name"), field("value")) {
                     self.bind_all(name, &[value], value.end_byte(), usize::MAX);
@@ -217,6 +225,11 @@ impl<'a> Reading<'a> {
             let values = if is_list { children(right) } else { Vec::new() };
             self.bind_all(left, &values, from.unwrap_or(right.end_byte()), until);
         }
+    }
+
+    /// A string as it stands between its quotes.
+    pub(super) fn key(&self, string: Node<'_>) -> &'a str {
+        self.text(string).trim_matches(['\'', '"'])
     }
 
     /// A name, or several, stands for one of these from here to there; for anything if there are none.

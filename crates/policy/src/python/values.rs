@@ -64,6 +64,12 @@ impl Reading<'_> {
             },
             "subscript" if self.text(node).ends_with("environ['HOME']") => self.home_text(),
             "subscript" if self.text(node).ends_with("environ[\"HOME\"]") => self.home_text(),
+            "subscript" => match node.child_by_field_name("subscript") {
+                Some(key) if key.kind() == "string" => {
+                    self.value_of_attribute(self.key(key), asked.wanted)
+                }
+                Some(_) | None => Text::any(),
+            },
             "conditional_expression" => match (children(node).as_slice(), asked.wanted) {
                 ([one, _, other], Wanted::Likely) => furthest(&[inner(*one), inner(*other)]),
                 _ => Text::any(),
@@ -85,8 +91,11 @@ impl Reading<'_> {
                     "/" => below(&inner(left), &inner(right)),
                     "%" => {
                         let format = inner(left);
-                        let known = format.prefix().split('%').next().unwrap_or_default();
-                        joined(&Text::literal(known), "", &Text::any())
+                        let value = match right.kind() {
+                            "tuple" => children(right).first().map(|it| inner(*it)),
+                            _ => Some(inner(right)),
+                        };
+                        filled_in(&format, "%s", "%", value)
                     }
                     _ => Text::any(),
                 }
@@ -109,7 +118,18 @@ impl Reading<'_> {
             "Path" | "PurePath" | "PosixPath" | "join" | "str" | "fspath" | "abspath"
             | "realpath" | "normpath" => {
                 if last == "join" && !name.ends_with("path.join") {
-                    return Text::any();
+                    let parts = arguments.at(0).filter(|it| matches!(it.kind(), "list" | "tuple"));
+                    let object = function.child_by_field_name("object");
+                    let (Some(parts), Some(object)) = (parts, object) else { return Text::any() };
+                    let between = self.value(object, asked.deeper());
+                    let mut whole = Text::default();
+                    for (index, part) in children(parts).into_iter().enumerate() {
+                        if index > 0 {
+                            whole.extend(&between);
+                        }
+                        whole.extend(&self.value(part, asked.deeper()));
+                    }
+                    return whole;
                 }
                 let mut parts =
                     arguments.positional.iter().map(|it| self.value(*it, asked.deeper()));
@@ -138,17 +158,8 @@ impl Reading<'_> {
             "format" => {
                 let object = function.child_by_field_name("object");
                 let format = object.map_or_else(Text::any, |it| self.value(it, asked.deeper()));
-                let known = format.prefix().split('{').next().unwrap_or_default();
-                let is_first = known.is_empty() && format.prefix().starts_with("{}");
-                match arguments.at(0).filter(|_| is_first) {
-                    Some(first) => {
-                        let first = self.value(first, asked.deeper());
-                        let rest = format.prefix().split_once("{}").map_or("", |(_, it)| it);
-                        let rest = rest.split('{').next().unwrap_or_default();
-                        joined(&joined(&first, rest, &Text::default()), "", &Text::any())
-                    }
-                    None => joined(&Text::literal(known), "", &Text::any()),
-                }
+                let first = arguments.at(0).map(|it| self.value(it, asked.deeper()));
+                filled_in(&format, "{}", "{", first)
             }
             "resolve" | "absolute" => function
                 .child_by_field_name("object")
@@ -206,6 +217,20 @@ fn unescaped(escape: &str) -> Piece {
         // Numbers can spell anything.
         _ => return Piece::Any,
     })
+}
+
+/// A format whose first mark is replaced by a value. What comes after the next one is not known.
+fn filled_in(format: &Text, mark: &str, any_mark: &str, value: Option<Text>) -> Text {
+    let (known, rest) = format.prefix().split_once(any_mark).unwrap_or((format.prefix(), ""));
+    let known = Text::literal(known);
+    let rest = rest.strip_prefix(mark.trim_start_matches(any_mark));
+    match (rest, value) {
+        (Some(rest), Some(value)) => {
+            let rest = rest.split(any_mark).next().unwrap_or_default();
+            joined(&joined(&known, "", &value), rest, &Text::any())
+        }
+        _ => joined(&known, "", &Text::any()),
+    }
 }
 
 fn joined(left: &Text, between: &str, right: &Text) -> Text {

@@ -71,6 +71,8 @@ pub(crate) const ALLOWED: &[&str] = &[
     "cat > bad.py <<'EOF'\nprint('mended')\nEOF\npython bad.py",
     "env/bin/python solution.py --out final/x.csv",
     "env/bin/python -c 'import sys; print(sys.version)'",
+    "python - <<'EOF'\nc = {'data': '../input', 'out': 'final'}\nopen(c['out'] + '/x', 'w')\nprint(open(c['data'] + '/x').read())\nEOF",
+    "python - <<'EOF'\nopen('%s/x_%d.txt' % ('logs', 1), 'w')\nopen('logs/{}.txt'.format(1), 'w')\nopen('/'.join(['logs', 'x']), 'w')\nEOF",
     "python3 << EOF\nprint($((1 + 2)))\nEOF",
     "python -m pytest -q tests 2>&1 | tail -3",
     "python -m json.tool < train.json",
