@@ -15,6 +15,9 @@ pub(super) struct Bound {
     values: Vec<Text>,
 }
 
+/// Modules whose functions write, under names that others have as well.
+const OF_FILES: &[&str] = &["os", "shutil", "numpy", "torch", "joblib", "pickle", "pathlib"];
+
 /// Longer names are not worked out.
 const MOST_DOTS: u32 = 20;
 
@@ -63,9 +66,11 @@ impl<'a> Reading<'a> {
             || name.starts_with("exec")
             || name.contains("spawn")
             || CALLS.iter().any(|(own, _)| *own == name);
+        let is_builtin = ["open", "exec", "eval", "compile"].contains(&name);
         let starts = |module: &&String| starts_programs(&format!("{module}.{name}"));
-        let module = self.all_of.iter().find(starts).or_else(|| self.all_of.first());
-        module.filter(|_| known && name != "open").map(|module| format!("{module}.{name}"))
+        let mut of_files = self.all_of.iter().filter(|it| OF_FILES.contains(&it.as_str()));
+        let module = self.all_of.iter().find(starts).or_else(|| of_files.next());
+        module.filter(|_| known && !is_builtin).map(|module| format!("{module}.{name}"))
     }
 
     fn dotted(&self, node: Node<'_>, depth: u32) -> String {

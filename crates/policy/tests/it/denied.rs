@@ -533,6 +533,7 @@ const DENIED: &[&str] = &[
     "python - <<'EOF'\nopen('/'.join(['..', 'victim', 'x']), 'w')\nEOF",
     "python - <<'EOF'\nopen('%s/x' % '../victim', 'w')\nEOF",
     "python - <<'EOF'\nopen('%s/%s' % ('../victim', 'x'), 'w')\nEOF",
+    "python - <<'EOF'\nfrom errors import *\nexec(input())\nEOF",
     // Python by way of a module, or of a file that was just written.
     "python -m timeit 'open(\"../victim/x\", \"w\")'",
     "python -m timeit -s 'open(\"../victim/x\", \"w\")' pass",
