@@ -189,6 +189,8 @@ impl<'tree> Walk<'_, 'tree> {
         state: &mut State<'tree>,
     ) -> Judged<Flow<'tree>> {
         self.check_list(base, words)?;
+        // What a link is to lead to is looked at where it is made.
+        self.check_ups(if base == "ln" { &[] } else { words })?;
         abbreviations::check(base, words)?;
         if !["echo", "printf"].contains(&base) {
             self.check_secrets(words, state)?;

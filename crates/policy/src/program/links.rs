@@ -1,10 +1,10 @@
 //! Links: made, moved, and copied as links.
 //!
 //! What a command line writes is looked for on the disk as it is before the command runs. A link that
-//! the command makes is not there yet, so only such links may be made as lead nowhere else than their
-//! name would: inside, and to no folder nearer to the border than they are themselves, of which `..`
-//! would be another one. The meaning of a relative link depends on where it lies, so that it must
-//! lead inside from where it is moved, too.
+//! the command makes is not there yet, so only links that lead inside may be made. Where one leads to
+//! a folder nearer to the border than it is itself, `..` behind it is another folder than its name
+//! says, so that no other part of the command may use `..`. The meaning of a relative link depends on
+//! where it lies: it must lead inside from where it is moved, too.
 
 use std::path::{Path, PathBuf};
 
@@ -42,6 +42,7 @@ impl<'tree> Walk<'_, 'tree> {
             None => Word::literal("."),
         };
         self.write(&name, state, Last::Kept)?;
+        self.check_ups(std::slice::from_ref(&name))?;
         for text in positional.iter().flat_map(|word| &word.texts) {
             self.may_link(text, &name, kind, state)?;
         }
@@ -64,8 +65,10 @@ impl<'tree> Walk<'_, 'tree> {
             Link::Symbolic if !is_absolute => ways_from(folder, text),
             Link::Symbolic | Link::Relative | Link::Hard => vec![text.clone()],
         };
+        let mut to_border = false;
         for way in &ways {
             let place = self.policy.place(way, &state.cwd, Last::Followed);
+            to_border |= place == Place::Border;
             if !matches!(place, Place::Inside | Place::Border) {
                 let reason = format_args!("{text} is outside; copy it instead of making a link");
                 return Err(Denial::new(reason));
@@ -89,12 +92,27 @@ impl<'tree> Walk<'_, 'tree> {
         };
         let to_file = ways.iter().any(|way| self.bounds.disk.is_file(way, &state.cwd));
         if leads_up && !to_file {
-            return Err(Denial::new(format_args!(
-                "{text} lies further up than the link would; use its path instead of a link"
-            )));
+            if to_border {
+                let reason = format_args!("{text} is the working directory itself");
+                return Err(Denial::new(reason));
+            }
+            let ups = |text: &str| text.matches("..").count();
+            if ups(self.source) > ups(&text.to_string()) + ups(&folder.to_string()) {
+                return Err(ups_behind_links());
+            }
+            self.bounds.disk.leads_up = true;
         }
         let climbs = kind == Link::Relative || text.components().iter().any(is_up);
         self.bounds.disk.make_link(folder, &state.cwd, climbs);
+        Ok(())
+    }
+
+    /// After a link that leads up was made, `..` may be anywhere.
+    pub(crate) fn check_ups(&self, words: &[Word]) -> Judged {
+        let goes_up = |word: &Word| word.texts.iter().any(|it| it.to_string().contains(".."));
+        if self.bounds.disk.leads_up && words.iter().any(goes_up) {
+            return Err(ups_behind_links());
+        }
         Ok(())
     }
 
@@ -196,6 +214,10 @@ fn depth(path: &Text, cwd: &Cwd) -> Option<usize> {
     let mut depths = places.iter().map(|place| tidy(&place.join(name)).components().count());
     let first = depths.next()?;
     depths.all(|it| it == first).then_some(first)
+}
+
+fn ups_behind_links() -> Denial {
+    Denial::new("a link that leads up is made in this command; use .. in a command of its own")
 }
 
 fn is_up(component: &Text) -> bool {

@@ -21,6 +21,8 @@ pub(crate) struct Disk {
     links: BTreeSet<PathBuf>,
     /// Whether any of them leads upwards, and so elsewhere from another folder.
     climbs: bool,
+    /// Whether any of them leads to a folder further up than its name says.
+    pub(crate) leads_up: bool,
     /// Whether anything has been removed or moved away.
     pub(crate) removes: bool,
     /// Whether files may have changed of which nothing is known.

@@ -249,6 +249,7 @@ impl<'tree> Walk<'_, 'tree> {
             "<&" | ">&" if destination.texts.iter().all(copies) => {}
             // Every other operator writes, and so may one that is not known.
             _ => {
+                self.check_ups(std::slice::from_ref(&destination))?;
                 for text in &destination.texts {
                     self.policy.may_write(text, &state.cwd, Last::Followed)?;
                 }
