@@ -6,7 +6,6 @@
 
 mod abbreviations;
 mod archives;
-mod compilers;
 mod files;
 mod git;
 mod links;

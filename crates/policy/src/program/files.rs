@@ -1,5 +1,7 @@
 //! Programs whose targets are known.
 
+mod compilers;
+
 use super::Options;
 use super::links::Link;
 use crate::place::{Cwd, Last, Place};
@@ -125,7 +127,12 @@ impl<'tree> Walk<'_, 'tree> {
 
     /// The word after an option, or the rest of the option itself, is written. For programs whose
     /// other options may look like clusters with this one in them.
-    pub(super) fn write_after(&self, option: &str, words: &[Word], state: &State<'tree>) -> Judged {
+    pub(in crate::program) fn write_after(
+        &self,
+        option: &str,
+        words: &[Word],
+        state: &State<'tree>,
+    ) -> Judged {
         let mut takes_next = false;
         for word in words {
             if takes_next {

@@ -111,14 +111,16 @@ impl<'tree> Walk<'_, 'tree> {
                 self.redirection(child, state)?;
             }
         }
-        let printed = match &own_stdin {
-            Some(Stdin::Text(text)) if self.text(body).trim() == "cat" => Stdin::Text(text.clone()),
-            Some(_) | None => Stdin::Unknown,
+        let printed = match (&own_stdin, self.text(body).trim()) {
+            (Some(stdin), "cat") if !state.functions.contains_key("cat") => stdin.clone(),
+            _ => Stdin::Unknown,
         };
+        let said = target.as_ref().map(|_| self.output(body, state));
+        state.stdin = outer;
         if let Some(target) = target {
-            let content = match &printed {
-                Stdin::Text(text) => text.as_literal(),
-                Stdin::Inherited | Stdin::Lines(_) | Stdin::Unknown => None,
+            let content = match &own_stdin {
+                Some(Stdin::Text(text)) if self.text(body).trim() == "cat" => text.as_literal(),
+                Some(_) | None => None,
             };
             if appends {
                 self.bounds.disk.append(&target, &state.cwd, content);
@@ -126,13 +128,10 @@ impl<'tree> Walk<'_, 'tree> {
                 self.bounds.disk.write(&target, &state.cwd, content);
             }
             // What others print is known well enough to be looked at, if not to be relied on.
-            if content.is_none()
-                && let Stdin::Text(text) = self.output(body, state)
-            {
+            if let (None, Some(Stdin::Text(text))) = (content, said) {
                 self.bounds.disk.say(&target, &state.cwd, &text.to_string());
             }
         }
-        state.stdin = outer;
         for heredoc in trailing {
             flow = self.after_heredoc(heredoc, before.clone(), flow, &printed, state)?;
         }

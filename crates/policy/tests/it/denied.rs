@@ -569,6 +569,7 @@ const DENIED: &[&str] = &[
     "cat <<'EOF' | tee e.py\nopen('../victim/x', 'w')\nEOF\npython e.py",
     "cat <<'EOF' | python -\nopen('../victim/x', 'w')\nEOF",
     "cat <<'EOF' | bash\nrm -rf ../victim\nEOF",
+    "cat() { echo 'rm -rf ../victim'; }; cat <<'EOF' | bash\nls\nEOF",
     "cat bad.py | python",
     "cat solution.py bad.py | python -",
     "cat bad.sh | bash",
