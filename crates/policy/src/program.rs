@@ -8,7 +8,9 @@ mod abbreviations;
 mod archives;
 mod files;
 mod git;
+mod links;
 mod options;
+mod printing;
 mod pythons;
 mod shells;
 mod texts;
@@ -186,11 +188,13 @@ impl<'tree> Walk<'_, 'tree> {
         state: &mut State<'tree>,
     ) -> Judged<Flow<'tree>> {
         self.check_list(base, words)?;
+        // What a link is to lead to is looked at where it is made.
+        self.check_ups(if base == "ln" { &[] } else { words })?;
         abbreviations::check(base, words)?;
         if !["echo", "printf"].contains(&base) {
             self.check_secrets(words, state)?;
         }
-        if name.contains('/') && self.is_inside(name, state) {
+        if name.contains('/') && self.is_inside(name, state) && !self.is_own_python(name, state) {
             self.execute_file(name, words, state)?;
             return Ok(Flow::PLAIN);
         }
@@ -215,18 +219,21 @@ impl<'tree> Walk<'_, 'tree> {
             "sed" | "gsed" => self.sed(words, state)?,
             "awk" | "gawk" | "mawk" | "nawk" => self.awk(words, state)?,
             "perl" | "ruby" | "node" | "php" | "lua" | "Rscript" | "julia" | "tclsh" | "deno"
-            | "osascript" => self.other_language(words, state)?,
+            | "osascript" | "R" | "octave" | "gnuplot" | "guile" | "bun" => {
+                self.other_language(words, state)?
+            }
             "rm" | "rmdir" | "unlink" | "shred" | "touch" | "truncate" | "mkdir" | "mkfifo"
             | "tee" | "chmod" | "chown" | "chgrp" | "setfacl" | "fallocate" | "cp" | "mv"
             | "ln" | "link" | "install" | "rsync" | "split" | "mktemp" | "sort" | "uniq"
             | "tree" | "dd" | "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "nvcc"
-            | "ld" | "strip" | "dos2unix" | "unix2dos" | "date" | "yes" => {
+            | "ld" | "strip" | "dos2unix" | "unix2dos" | "date" | "yes" | "nvidia-smi" => {
                 self.files(base, words, state)?;
             }
             "tar" | "bsdtar" | "unzip" | "zip" | "7z" | "7za" | "gzip" | "gunzip" | "bzip2"
             | "bunzip2" | "xz" | "unxz" | "zstd" | "unzstd" | "lz4" | "pigz" | "cpio" | "curl"
             | "wget" | "git" | "pip" | "pip3" | "uv" | "uvx" | "conda" | "mamba" | "micromamba"
             | "poetry" | "pipenv" => self.archives(base, words, state)?,
+            _ if base.starts_with("pip3.") => self.archives("pip", words, state)?,
             _ if READERS.contains(&base) => self.reads(base, words, state)?,
             _ if pythons::is_python(base) => self.python(words, state)?,
             _ if pythons::RUNNERS.contains(&base) => self.python_runner(words, state)?,
@@ -406,6 +413,14 @@ impl<'tree> Walk<'_, 'tree> {
                 state.stdin.clone()
             }
             ("cat", Some([])) => state.stdin.clone(),
+            ("cat", Some(files)) => match self.contents(files, state) {
+                Some(content) => Stdin::Text(Text::literal(content)),
+                None => Stdin::Unknown,
+            },
+            ("echo" | "printf", Some(words)) => match printing::printed(name, words) {
+                Some(text) => Stdin::Text(Text::literal(text)),
+                None => Stdin::Unknown,
+            },
             _ => Stdin::Unknown,
         }
     }

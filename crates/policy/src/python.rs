@@ -2,15 +2,25 @@
 //!
 //! Calls that write, remove, or start programs are found by the last name of what is called
 //! (`open`, `to_csv`, `rmtree`, `system`), and their paths are worked out from strings, constants,
-//! `os.path.join`, `Path(…) / …` and f-strings. A path that is computed otherwise is not known, and
-//! left to the sandbox. A program that is computed is denied: it could be any.
+//! loops over lists, `os.path.join`, `Path(…) / …` and f-strings. A path that is computed otherwise is
+//! not known, and left to the sandbox. A program that is computed is denied: it could be any.
+//!
+//! Reading order: `calls` (the lists), `names` (what names stand for), `values` (what expressions are).
+
+mod calls;
+mod names;
+mod values;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use tree_sitter::Node;
 
-use crate::text::{Piece, Text};
+use calls::{AMBIGUOUS, CALLS, FULL_CALLS, RUNS, SHELLS, Targets, WRITTEN_NAMES};
+use names::Bound;
+use values::Asked;
+
+use crate::text::Text;
 use crate::{Denial, Judged};
 
 /// Something that running the source would do, or mention.
@@ -18,86 +28,16 @@ use crate::{Denial, Judged};
 pub(crate) enum Effect {
     /// Something is written, made or removed here.
     Writes(Text),
+    /// A file is opened for reading and writing.
+    Keeps(Text),
     /// A string that may be a path.
     Names(Text),
-    RunsShell(Text),
-    Runs(Vec<Text>),
+    /// A shell runs this, in a folder if one is named.
+    RunsShell(Text, Option<Text>),
+    /// A program is run with its words, in a folder if one is named.
+    Runs(Vec<Text>, Option<Text>),
     RunsPython(Text),
 }
-
-/// Which arguments of a call are written.
-#[derive(Debug, Clone, Copy)]
-enum Targets {
-    First,
-    Second,
-    All,
-    /// What the method is called on, and whatever it is given.
-    Receiver,
-    /// The first, or the receiver of a method, if a mode says that it is written.
-    Opened,
-}
-
-const CALLS: &[(&str, Targets)] = &[
-    ("open", Targets::Opened),
-    ("to_csv", Targets::First),
-    ("to_parquet", Targets::First),
-    ("to_pickle", Targets::First),
-    ("to_json", Targets::First),
-    ("to_excel", Targets::First),
-    ("to_feather", Targets::First),
-    ("to_hdf", Targets::First),
-    ("write_csv", Targets::First),
-    ("write_parquet", Targets::First),
-    ("savefig", Targets::First),
-    ("save_model", Targets::First),
-    ("save_pretrained", Targets::First),
-    ("savez", Targets::First),
-    ("savez_compressed", Targets::First),
-    ("savetxt", Targets::First),
-    ("tofile", Targets::First),
-    ("save", Targets::All),
-    ("dump", Targets::Second),
-    ("copy", Targets::Second),
-    ("copy2", Targets::Second),
-    ("copyfile", Targets::Second),
-    ("copytree", Targets::Second),
-    ("copymode", Targets::Second),
-    ("move", Targets::All),
-    ("rmtree", Targets::First),
-    ("make_archive", Targets::First),
-    ("unpack_archive", Targets::Second),
-    ("extractall", Targets::First),
-    ("remove", Targets::First),
-    ("unlink", Targets::Receiver),
-    ("rmdir", Targets::Receiver),
-    ("removedirs", Targets::First),
-    ("mkdir", Targets::Receiver),
-    ("makedirs", Targets::First),
-    ("mknod", Targets::First),
-    ("mkfifo", Targets::First),
-    ("rename", Targets::Receiver),
-    ("renames", Targets::All),
-    ("replace", Targets::Receiver),
-    ("symlink", Targets::All),
-    ("link", Targets::All),
-    ("symlink_to", Targets::Receiver),
-    ("hardlink_to", Targets::Receiver),
-    ("truncate", Targets::First),
-    ("chmod", Targets::Receiver),
-    ("chown", Targets::First),
-    ("touch", Targets::Receiver),
-    ("write_text", Targets::Receiver),
-    ("write_bytes", Targets::Receiver),
-    ("chdir", Targets::First),
-    ("urlretrieve", Targets::Second),
-];
-
-/// Methods of strings and lists have some of those names too; on these modules they are files.
-const AMBIGUOUS: &[&str] =
-    &["copy", "move", "remove", "replace", "rename", "save", "dump", "truncate", "link", "touch"];
-
-const SHELLS: &[&str] = &["system", "popen", "getoutput", "getstatusoutput"];
-const RUNS: &[&str] = &["run", "call", "check_call", "check_output", "Popen"];
 
 /// All that running the source would do, in the order of the source.
 pub(crate) fn effects(source: &str, home: Option<&Path>) -> Judged<Vec<Effect>> {
@@ -107,8 +47,10 @@ pub(crate) fn effects(source: &str, home: Option<&Path>) -> Judged<Vec<Effect>> 
     let mut reading = Reading {
         source,
         home,
-        constants: BTreeMap::new(),
+        names: BTreeMap::new(),
+        attributes: BTreeMap::new(),
         imports: BTreeMap::new(),
+        all_of: Vec::new(),
         effects: Vec::new(),
     };
     let nodes = all_below(tree.root_node());
@@ -116,17 +58,20 @@ pub(crate) fn effects(source: &str, home: Option<&Path>) -> Judged<Vec<Effect>> 
         reading.import(node);
     }
     for &node in &nodes {
-        reading.constant(node);
+        reading.bind(node);
     }
     for &node in &nodes {
         match node.kind() {
             "call" => reading.call(node),
             "string" => {
-                let text = reading.string(node);
+                let text = reading.string(node, Asked::likely());
                 // Only what looks like a path is worth a look at the disk.
                 if text.prefix().contains(['/', '.', '~']) && text.prefix().len() < 500 {
                     reading.name(&text);
                 }
+            }
+            _ if reading.passes_on(node) => {
+                reading.effects.push(Effect::Runs(vec![Text::any()], None));
             }
             _ => {}
         }
@@ -137,61 +82,20 @@ pub(crate) fn effects(source: &str, home: Option<&Path>) -> Judged<Vec<Effect>> 
 struct Reading<'a> {
     source: &'a str,
     home: Option<&'a Path>,
-    /// Names that are given one value only, as far as it is known.
-    constants: BTreeMap<&'a str, Text>,
+    /// The values that names are given, as far as they are known.
+    names: BTreeMap<&'a str, Vec<Bound>>,
+    /// The values that attributes are given, of whatever object.
+    attributes: BTreeMap<&'a str, Vec<Text>>,
     /// What names stand for: `sp` for `subprocess`, `rmtree` for `shutil.rmtree`.
     imports: BTreeMap<&'a str, String>,
+    /// Modules of which everything is imported.
+    all_of: Vec<String>,
     effects: Vec<Effect>,
 }
 
 impl<'a> Reading<'a> {
     fn text(&self, node: Node<'_>) -> &'a str {
         self.source.get(node.byte_range()).unwrap_or_default()
-    }
-
-    fn import(&mut self, node: Node<'_>) {
-        let from = match node.kind() {
-            "import_statement" => String::new(),
-            "import_from_statement" => {
-                let module = node.child_by_field_name("module_name");
-                format!("{}.", module.map_or("", |it| self.text(it)))
-            }
-            _ => return,
-        };
-        let mut cursor = node.walk();
-        for name in node.children_by_field_name("name", &mut cursor) {
-            let alias = name.child_by_field_name("alias");
-            let origin = name.child_by_field_name("name").map_or(name, |it| it);
-            let own = alias.unwrap_or(origin);
-            self.imports.insert(self.text(own), format!("{from}{}", self.text(origin)));
-        }
-    }
-
-    /// What a dotted name stands for, with imports taken into account.
-    fn full_name(&self, dotted: &str) -> String {
-        let (first, rest) = dotted.split_once('.').unwrap_or((dotted, ""));
-        match (self.imports.get(first), rest) {
-            (Some(origin), "") => origin.clone(),
-            (Some(origin), rest) => format!("{origin}.{rest}"),
-            (None, _) => dotted.to_owned(),
-        }
-    }
-
-    fn constant(&mut self, node: Node<'_>) {
-        if node.kind() != "assignment" {
-            return;
-        }
-        let (Some(name), Some(value)) =
-            (node.child_by_field_name("left"), node.child_by_field_name("right"))
-        else {
-            return;
-        };
-        if name.kind() == "identifier" {
-            let value = self.value(value, 0);
-            let name = self.text(name);
-            let known = self.constants.get(name).is_none_or(|before| *before == value);
-            self.constants.insert(name, if known { value } else { Text::any() });
-        }
     }
 
     fn name(&mut self, text: &Text) {
@@ -213,20 +117,36 @@ impl<'a> Reading<'a> {
             return;
         };
         let receiver = function.child_by_field_name("object");
-        let full = self.full_name(self.text(function));
+        let full = self.named(function);
         let (module, name) = full.rsplit_once('.').unwrap_or(("", &full));
         let arguments = Arguments::read(arguments, self.source);
-        let code = arguments.at(0);
-        if receiver.is_none() && ["exec", "eval", "compile"].contains(&name) {
-            self.effects.extend(code.map(|it| Effect::RunsPython(self.value(it, 0))));
-        } else if SHELLS.contains(&name) && !module.is_empty() {
-            self.effects.extend(code.map(|it| Effect::RunsShell(self.value(it, 0))));
-        } else if RUNS.contains(&name) && module.ends_with("subprocess") {
-            self.subprocess(&arguments);
-        } else if module == "os"
-            && ["exec", "spawn", "posix_spawn"].iter().any(|it| name.starts_with(it))
+        let first = arguments.at(0);
+        let code = first.map(|it| self.value(it, Asked::certain()));
+        self.written_names(&arguments);
+        if matches!(module, "" | "builtins") && ["exec", "eval", "compile"].contains(&name) {
+            self.effects.extend(code.map(Effect::RunsPython));
+        } else if (SHELLS.contains(&name) && !module.is_empty())
+            || (module == "pexpect" && ["run", "spawn"].contains(&name))
         {
-            self.effects.push(Effect::Runs(vec![Text::any()]));
+            let code = code.or_else(|| self.certain(arguments.named("cmd")));
+            let at = self.folder(&arguments);
+            self.effects.extend(code.map(|it| Effect::RunsShell(it, at)));
+        } else if (RUNS.contains(&name) && module.ends_with("subprocess")) || full == "pty.spawn" {
+            self.subprocess(&arguments);
+        } else if name == "create_subprocess_exec" {
+            let words = arguments.positional.iter().map(|it| self.word(*it)).collect();
+            let at = self.folder(&arguments);
+            self.effects.push(Effect::Runs(words, at));
+        } else if full == "runpy.run_path" {
+            let words = [Some(Text::literal("python")), code].into_iter().flatten().collect();
+            self.effects.push(Effect::Runs(words, None));
+        } else if (matches!(module, "os" | "posix")
+            && ["exec", "spawn", "posix_spawn"].iter().any(|it| name.starts_with(it)))
+            || ["subprocess_shell", "subprocess_exec"].contains(&name)
+        {
+            self.effects.push(Effect::Runs(vec![Text::any()], None));
+        } else if let Some((_, targets)) = FULL_CALLS.iter().find(|(own, _)| *own == full) {
+            self.targets(*targets, receiver, &arguments);
         } else if let Some((_, targets)) = CALLS.iter().find(|(own, _)| *own == name) {
             let of_files =
                 ["os", "shutil", "np", "numpy", "torch", "joblib", "pickle", "Path", "pathlib"]
@@ -238,50 +158,92 @@ impl<'a> Reading<'a> {
         }
     }
 
+    fn likely(&self, node: Option<Node<'_>>) -> Option<Text> {
+        node.map(|it| self.value(it, Asked::likely()))
+    }
+
+    fn certain(&self, node: Option<Node<'_>>) -> Option<Text> {
+        node.map(|it| self.value(it, Asked::certain()))
+    }
+
+    /// Arguments whose name says that they are written.
+    fn written_names(&mut self, arguments: &Arguments<'_>) {
+        for (name, value) in &arguments.named {
+            if WRITTEN_NAMES.contains(&name.as_str()) {
+                let text = self.value(*value, Asked::likely());
+                self.effects.extend((!text.prefix().is_empty()).then_some(Effect::Writes(text)));
+            }
+        }
+    }
+
+    /// In which folder a program is started. One that is computed is left to the sandbox.
+    fn folder(&self, arguments: &Arguments<'_>) -> Option<Text> {
+        self.likely(arguments.named("cwd")).filter(|it| it.as_literal().is_some())
+    }
+
+    fn word(&self, node: Node<'_>) -> Text {
+        match self.named(node).as_str() {
+            "sys.executable" => Text::literal("python"),
+            _ => self.value(node, Asked::certain()),
+        }
+    }
+
     fn subprocess(&mut self, arguments: &Arguments<'_>) {
         let Some(what) = arguments.at(0).or_else(|| arguments.named("args")) else { return };
+        let at = self.folder(arguments);
+        let by_shell = arguments.named("shell").is_some_and(|it| self.text(it) != "False");
         if matches!(what.kind(), "list" | "tuple") {
-            let mut words = Vec::new();
-            for item in children(what) {
-                words.push(match self.text(item) {
-                    "sys.executable" => Text::literal("python"),
-                    _ => self.value(item, 0),
-                });
+            let mut words: Vec<Text> =
+                children(what).into_iter().map(|item| self.word(item)).collect();
+            // The others are parameters of the shell.
+            if let (true, Some(code)) = (by_shell, words.first()) {
+                self.effects.push(Effect::RunsShell(code.clone(), at));
+                return;
             }
-            self.effects.push(Effect::Runs(words));
+            if let (Some(program), Some(first)) = (arguments.named("executable"), words.first_mut())
+            {
+                *first = self.word(program);
+            }
+            self.effects.push(Effect::Runs(words, at));
         } else {
-            self.effects.push(Effect::RunsShell(self.value(what, 0)));
+            self.effects.push(Effect::RunsShell(self.value(what, Asked::certain()), at));
         }
     }
 
     fn targets(&mut self, targets: Targets, receiver: Option<Node<'_>>, arguments: &Arguments<'_>) {
         // A receiver counts if it is a path: `Path("x").mkdir()`, but not `os.mkdir("x")`.
-        let path = receiver.map(|it| self.value(it, 0)).filter(|it| !it.prefix().is_empty());
+        let path =
+            receiver.map(|it| self.value(it, Asked::likely())).filter(|it| !it.prefix().is_empty());
         let mut written: Vec<Text> = Vec::new();
-        let named = ["path", "file", "fname", "filename", "dst", "path_or_buf"];
-        let first = arguments.at(0).or_else(|| named.iter().find_map(|it| arguments.named(it)));
+        let first = arguments.at(0).or_else(|| named_files(arguments).next());
         match targets {
-            Targets::First => written.extend(first.map(|it| self.value(it, 0))),
+            Targets::First => written.extend(first.map(|it| self.value(it, Asked::likely()))),
             Targets::Second => {
-                let second = arguments.at(1).or_else(|| arguments.named("dst"));
-                written.extend(second.map(|it| self.value(it, 0)));
+                let second = ["dst", "extract_dir", "filename"];
+                let second = second.iter().find_map(|it| arguments.named(it));
+                let second = arguments.at(1).or(second);
+                written.extend(second.map(|it| self.value(it, Asked::likely())));
             }
             Targets::All => {
-                written.extend(arguments.positional.iter().map(|it| self.value(*it, 0)))
+                let all = arguments.positional.iter().copied().chain(named_files(arguments));
+                written.extend(all.map(|it| self.value(it, Asked::likely())));
             }
             Targets::Receiver => match path {
                 Some(path) => {
                     written.push(path);
-                    written.extend(arguments.at(0).map(|it| self.value(it, 0)));
+                    written.extend(arguments.at(0).map(|it| self.value(it, Asked::likely())));
                 }
-                None => written.extend(arguments.positional.iter().map(|it| self.value(*it, 0))),
+                None => written
+                    .extend(arguments.positional.iter().map(|it| self.value(*it, Asked::likely()))),
             },
             Targets::Opened => {
                 let (file, mode) = match path {
                     Some(path) => (Some(path), arguments.at(0)),
-                    None => (first.map(|it| self.value(it, 0)), arguments.at(1)),
+                    None => (first.map(|it| self.value(it, Asked::likely())), arguments.at(1)),
                 };
-                let mode = mode.or_else(|| arguments.named("mode")).map(|it| self.value(it, 0));
+                let mode = mode
+                    .or_else(|| arguments.named("mode"))
+                    .map(|it| self.value(it, Asked::likely()));
                 let writes = match mode.as_ref().map(Text::as_literal) {
                     None => false,
                     Some(Some(mode)) => mode.contains(['w', 'a', 'x', '+']),
@@ -289,153 +251,50 @@ impl<'a> Reading<'a> {
                 };
                 written.extend(file.filter(|_| writes));
             }
+            Targets::Mapped => {
+                let mode = self.likely(arguments.named("mode"));
+                let reads = mode.is_none_or(|it| matches!(it.as_literal(), Some("r" | "c")));
+                written.extend(self.likely(first).filter(|_| !reads));
+            }
+            Targets::Kept => {
+                let kept = self.likely(first).filter(|it| !it.prefix().is_empty());
+                self.effects.extend(kept.map(Effect::Keeps));
+            }
+            Targets::InPlace => {
+                let in_place =
+                    arguments.named("inplace").is_some_and(|it| self.text(it) != "False");
+                let files = first.filter(|_| in_place);
+                match files.filter(|it| matches!(it.kind(), "list" | "tuple")) {
+                    Some(list) => written.extend(
+                        children(list).into_iter().map(|it| self.value(it, Asked::likely())),
+                    ),
+                    None => written.extend(self.likely(files)),
+                }
+            }
+            Targets::Folder => written.extend(self.likely(arguments.named("dir"))),
         }
         let literal = written.into_iter().filter(|text| !text.prefix().is_empty());
         self.effects.extend(literal.map(Effect::Writes));
     }
-
-    /// What an expression is, as far as it is a text or a path.
-    fn value(&self, node: Node<'_>, depth: u32) -> Text {
-        if depth > 20 {
-            return Text::any();
-        }
-        let inner = |node| self.value(node, depth + 1);
-        match node.kind() {
-            "string" => self.string(node),
-            "concatenated_string" => {
-                let mut whole = Text::default();
-                for part in children(node) {
-                    whole.extend(&self.string(part));
-                }
-                whole
-            }
-            "identifier" => self.constants.get(self.text(node)).cloned().unwrap_or_else(Text::any),
-            "parenthesized_expression" => {
-                children(node).first().map_or_else(Text::any, |it| inner(*it))
-            }
-            "integer" => Text::of(Piece::Plain),
-            "binary_operator" => {
-                let (Some(left), Some(right), Some(operator)) = (
-                    node.child_by_field_name("left"),
-                    node.child_by_field_name("right"),
-                    node.child_by_field_name("operator"),
-                ) else {
-                    return Text::any();
-                };
-                match operator.kind() {
-                    "+" => joined(&inner(left), "", &inner(right)),
-                    "/" => below(&inner(left), &inner(right)),
-                    "%" => {
-                        let format = inner(left);
-                        let known = format.prefix().split('%').next().unwrap_or_default();
-                        joined(&Text::literal(known), "", &Text::any())
-                    }
-                    _ => Text::any(),
-                }
-            }
-            "call" => self.called(node, depth),
-            _ => Text::any(),
-        }
-    }
-
-    fn called(&self, node: Node<'_>, depth: u32) -> Text {
-        let (Some(function), Some(arguments)) =
-            (node.child_by_field_name("function"), node.child_by_field_name("arguments"))
-        else {
-            return Text::any();
-        };
-        let arguments = Arguments::read(arguments, self.source);
-        let name = self.text(function);
-        let last = name.rsplit('.').next().unwrap_or_default();
-        let home = || self.home.map_or_else(Text::any, |it| Text::literal(it.to_string_lossy()));
-        match last {
-            "Path" | "PurePath" | "PosixPath" | "join" | "str" | "fspath" | "abspath"
-            | "realpath" | "normpath" => {
-                if last == "join" && !name.ends_with("path.join") {
-                    return Text::any();
-                }
-                let mut parts = arguments.positional.iter().map(|it| self.value(*it, depth + 1));
-                let first = parts.next().unwrap_or_else(|| Text::literal("."));
-                parts.fold(first, |path, part| below(&path, &part))
-            }
-            "joinpath" => {
-                let object = function.child_by_field_name("object");
-                let first = object.map_or_else(Text::any, |it| self.value(it, depth + 1));
-                let parts = arguments.positional.iter().map(|it| self.value(*it, depth + 1));
-                parts.fold(first, |path, part| below(&path, &part))
-            }
-            "expanduser" => match arguments.at(0).map(|it| self.value(it, depth + 1)) {
-                Some(text) if text.prefix().starts_with('~') => {
-                    joined(&home(), "", &text.without_prefix(1))
-                }
-                Some(text) => text,
-                None => Text::any(),
-            },
-            "home" if name.ends_with("Path.home") => home(),
-            "getcwd" | "cwd" => Text::literal("."),
-            "format" => {
-                let object = function.child_by_field_name("object");
-                let format = object.map_or_else(Text::any, |it| self.value(it, depth + 1));
-                let known = format.prefix().split('{').next().unwrap_or_default();
-                joined(&Text::literal(known), "", &Text::any())
-            }
-            "resolve" | "absolute" => function
-                .child_by_field_name("object")
-                .map_or_else(Text::any, |it| self.value(it, depth + 1)),
-            _ => Text::any(),
-        }
-    }
-
-    /// A string literal, with unknown pieces where an f-string has expressions.
-    fn string(&self, node: Node<'_>) -> Text {
-        let mut whole = Text::default();
-        let prefix = self.text(node).split(['"', '\'']).next().unwrap_or_default().to_lowercase();
-        for part in children(node) {
-            match part.kind() {
-                "string_content" => {
-                    let mut at = part.start_byte();
-                    for escape in children(part) {
-                        let before = self.source.get(at..escape.start_byte()).unwrap_or_default();
-                        whole.push(Piece::Literal(before.to_owned()));
-                        at = escape.end_byte();
-                        if prefix.contains('r') || escape.kind() != "escape_sequence" {
-                            whole.push(Piece::Literal(self.text(escape).to_owned()));
-                        } else {
-                            whole.push(unescaped(self.text(escape)));
-                        }
-                    }
-                    let rest = self.source.get(at..part.end_byte()).unwrap_or_default();
-                    whole.push(Piece::Literal(rest.to_owned()));
-                }
-                "interpolation" => whole.push(Piece::Any),
-                _ => {}
-            }
-        }
-        whole
-    }
 }
 
-fn unescaped(escape: &str) -> Piece {
-    Piece::Literal(match escape {
-        "\\n" => "\n".to_owned(),
-        "\\t" => "\t".to_owned(),
-        "\\\n" => String::new(),
-        "\\\\" | "\\'" | "\\\"" => escape.get(1..).unwrap_or_default().to_owned(),
-        // Numbers can spell anything.
-        _ => return Piece::Any,
-    })
-}
-
-fn joined(left: &Text, between: &str, right: &Text) -> Text {
-    let mut whole = left.clone();
-    whole.push(Piece::Literal(between.to_owned()));
-    whole.extend(right);
-    whole
-}
-
-/// A path below another; an absolute one stands for itself.
-fn below(left: &Text, right: &Text) -> Text {
-    if right.prefix().starts_with('/') { right.clone() } else { joined(left, "/", right) }
+/// Arguments whose names say that they are the file that is meant.
+fn named_files<'tree>(arguments: &Arguments<'tree>) -> impl Iterator<Item = Node<'tree>> {
+    const NAMES: &[&str] = &[
+        "path",
+        "file",
+        "files",
+        "f",
+        "fname",
+        "filename",
+        "filepath",
+        "fp",
+        "dst",
+        "path_or_buf",
+        "database",
+        "name",
+    ];
+    NAMES.iter().filter_map(|name| arguments.named(name))
 }
 
 struct Arguments<'tree> {

@@ -9,10 +9,38 @@ use crate::{Denial, Judged};
 /// Programs, and their options that matter. A name that is here in full is judged elsewhere, also if
 /// another one begins with it.
 const IN_FULL: &[(&[&str], &[&str])] = &[
-    (&["cp", "mv", "ln", "link", "install"], &["--target-directory", "--directory", "--suffix"]),
+    (
+        &["cp", "mv", "ln", "link", "install"],
+        &[
+            "--archive",
+            "--directory",
+            "--link",
+            "--no-dereference",
+            "--recursive",
+            "--relative",
+            "--suffix",
+            "--symbolic",
+            "--symbolic-link",
+            "--target-directory",
+        ],
+    ),
     (
         &["chmod", "chown", "chgrp", "touch", "truncate"],
         &["--reference", "--from", "--date", "--size"],
+    ),
+    (
+        &["awk", "gawk"],
+        &[
+            "--debug",
+            "--dump-variables",
+            "--exec",
+            "--file",
+            "--include",
+            "--load",
+            "--pretty-print",
+            "--profile",
+            "--source",
+        ],
     ),
     (&["sed", "gsed"], &["--in-place", "--expression", "--file"]),
     (
@@ -37,12 +65,14 @@ const IN_FULL: &[(&[&str], &[&str])] = &[
             "--files-from",
             "--index-file",
             "--info-script",
+            "--listed-incremental",
             "--new-volume-script",
             "--one-top-level",
             "--rmt-command",
             "--rsh-command",
             "--to-command",
             "--use-compress-program",
+            "--volno-file",
         ],
     ),
     (
@@ -102,6 +132,7 @@ const IN_FULL: &[(&[&str], &[&str])] = &[
             "--trace",
             "--trace-ascii",
             "--upload-file",
+            "--write-out",
         ],
     ),
     (&["env"], &["--chdir", "--split-string", "--unset"]),

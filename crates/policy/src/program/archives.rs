@@ -6,6 +6,9 @@ use crate::shell::{State, Walk};
 use crate::text::Word;
 use crate::{Denial, Judged};
 
+/// Letters of tar that take a value.
+const TAR_VALUES: &str = "fCTXIFHbgKLNV";
+
 impl<'tree> Walk<'_, 'tree> {
     pub(super) fn archives(
         &mut self,
@@ -26,14 +29,24 @@ impl<'tree> Walk<'_, 'tree> {
                 self.write_into(options.values(&["-d"]), state)
             }
             "zip" => {
-                let options = Options::read(words, "bixntPO", &["--out"]);
+                let long = ["--out", "--temp-path", "--logfile-path"];
+                let options = Options::read(words, "bixntPO", &long);
                 if options.has(&["-T", "--unzip-command"]) {
                     return Err(Denial::new("it would run programs unseen"));
                 }
-                for archive in options.values(&["-O", "--out"]).chain(options.positional.first()) {
+                let written = ["-O", "--out", "-b", "--temp-path", "--logfile-path"];
+                for archive in options.values(&written).chain(options.positional.first()) {
                     self.write(archive, state, Last::Followed)?;
                 }
-                Ok(())
+                // What has been moved into the archive is removed.
+                let moves = options.has(&["-m", "--move"]);
+                if moves && options.has(&["-@", "--names-stdin"]) {
+                    return Err(Denial::new("it cannot be told what it would remove"));
+                }
+                for file in options.positional.iter().filter(|_| moves) {
+                    self.write(file, state, Last::Kept)?;
+                }
+                self.write_after("-lf", words, state)
             }
             "7z" | "7za" => self.seven_zip(words, state),
             "cpio" => Err(Denial::new("it writes what its input names; use tar")),
@@ -104,16 +117,19 @@ impl<'tree> Walk<'_, 'tree> {
     }
 
     fn tar(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
-        // The first word may be options without a dash.
-        let mut words = words.to_vec();
-        if let Some(first) = words.first_mut()
-            && let Some(text) = first.as_literal()
-            && !text.starts_with('-')
-        {
-            *first = Word::literal(format!("-{text}"));
-        }
-        let long = ["--file", "--directory", "--exclude", "--transform", "--files-from"];
-        let options = Options::read(&words, "fCTXIFbgKLNV", &long);
+        let words = with_dashes(words);
+        let long = [
+            "--file",
+            "--directory",
+            "--exclude",
+            "--transform",
+            "--files-from",
+            "--exclude-from",
+            "--index-file",
+            "--listed-incremental",
+            "--volno-file",
+        ];
+        let options = Options::read(&words, TAR_VALUES, &long);
         let runs = [
             "-I",
             "-F",
@@ -130,6 +146,9 @@ impl<'tree> Walk<'_, 'tree> {
         }
         if options.has(&["-P", "--absolute-names", "--transform", "--xform", "--one-top-level"]) {
             return Err(Denial::new("names in the archive may lead outside"));
+        }
+        for file in options.values(&["--index-file", "--volno-file"]) {
+            self.write(file, state, Last::Followed)?;
         }
         if options.has(&["-t", "--list", "-d", "--diff", "--compare"]) {
             return Ok(());
@@ -171,11 +190,13 @@ impl<'tree> Walk<'_, 'tree> {
             "--upload-file",
             "-d",
             "--data",
+            "--data-ascii",
             "--data-binary",
             "--data-raw",
             "--data-urlencode",
             "-F",
             "--form",
+            "--form-string",
             "--json",
             "-K",
             "--config",
@@ -201,6 +222,7 @@ impl<'tree> Walk<'_, 'tree> {
             "--etag-save",
             "--hsts",
             "--alt-svc",
+            "--write-out",
         ];
         let options = Options::read(words, "oTdFKHAmXuxDcebwrtUyYzC", &long);
         if options.has(&sends) {
@@ -229,6 +251,12 @@ impl<'tree> Walk<'_, 'tree> {
         for file in options.values(&files) {
             if file.as_literal() != Some("-") {
                 self.write(file, state, Last::Followed)?;
+            }
+        }
+        for format in options.values(&["-w", "--write-out"]).flat_map(|word| &word.texts) {
+            let shown = format.to_string();
+            if format.has_any() || shown.contains("%output") || shown.starts_with('@') {
+                return Err(Denial::new("what it writes must be named with -o"));
             }
         }
         if options.has(&["-O", "--remote-name", "--remote-name-all"]) {
@@ -268,8 +296,11 @@ impl<'tree> Walk<'_, 'tree> {
     fn pip(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
         let options = Options::read(
             words,
-            "rtdfic",
+            "rtdficw",
             &[
+                "--cache-dir",
+                "--src",
+                "--wheel-dir",
                 "--target",
                 "--dest",
                 "--requirement",
@@ -280,7 +311,7 @@ impl<'tree> Walk<'_, 'tree> {
                 "--log",
             ],
         );
-        for file in options.values(&["--report", "--log"]) {
+        for file in options.values(&["--report", "--log", "--cache-dir", "--src"]) {
             self.write(file, state, Last::Followed)?;
         }
         match options.subcommands().first() {
@@ -300,4 +331,22 @@ impl<'tree> Walk<'_, 'tree> {
             )),
         }
     }
+}
+
+/// The first word of tar may be letters without a dash, whose values come after it one by one.
+fn with_dashes(words: &[Word]) -> Vec<Word> {
+    let Some((first, rest)) = words.split_first() else { return Vec::new() };
+    let Some(letters) = first.as_literal().filter(|it| !it.starts_with('-')) else {
+        return words.to_vec();
+    };
+    let mut rest = rest.iter().cloned();
+    let mut dashed = Vec::new();
+    for letter in letters.chars() {
+        dashed.push(Word::literal(format!("-{letter}")));
+        if TAR_VALUES.contains(letter) {
+            dashed.extend(rest.next());
+        }
+    }
+    dashed.extend(rest);
+    dashed
 }

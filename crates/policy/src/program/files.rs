@@ -1,10 +1,32 @@
 //! Programs whose targets are known.
 
+mod compilers;
+
 use super::Options;
+use super::links::Link;
 use crate::place::{Cwd, Last, Place};
-use crate::shell::{State, Walk};
+use crate::shell::{State, Stdin, Walk};
 use crate::text::{Count, Piece, Text, Word};
 use crate::{Denial, Judged};
+
+/// Options of rsync whose value may be the next word.
+const RSYNC_VALUES: &[&str] = &[
+    "--rsh",
+    "--exclude",
+    "--include",
+    "--filter",
+    "--exclude-from",
+    "--include-from",
+    "--files-from",
+    "--log-file",
+    "--backup-dir",
+    "--temp-dir",
+    "--partial-dir",
+    "--write-batch",
+    "--only-write-batch",
+    "--rsync-path",
+    "--remote-option",
+];
 
 impl<'tree> Walk<'_, 'tree> {
     pub(super) fn files(&mut self, base: &str, words: &[Word], state: &mut State<'tree>) -> Judged {
@@ -24,9 +46,21 @@ impl<'tree> Walk<'_, 'tree> {
             "fallocate" => {
                 self.write_all(&read("lo", &["--length", "--offset"]).positional, state)?
             }
-            "mkdir" | "mkfifo" => self.touch_all(&read("m", &["--mode"]).positional, state)?,
+            "mkdir" | "mkfifo" => {
+                let targets = read("m", &["--mode"]).positional;
+                self.touch_all(&targets, state)?;
+                for text in targets.iter().flat_map(|word| &word.texts) {
+                    self.bounds.disk.make_folder(text, &state.cwd);
+                }
+            }
             "tee" | "dos2unix" | "unix2dos" | "strip" => {
-                self.write_all(&read("", &[]).positional, state)?;
+                let targets = read("", &[]).positional;
+                self.write_all(&targets, state)?;
+                if let (Stdin::Text(text), "tee") = (&state.stdin, base) {
+                    for target in targets.iter().flat_map(|word| &word.texts) {
+                        self.bounds.disk.say(target, &state.cwd, &text.to_string());
+                    }
+                }
             }
             "chmod" | "chown" | "chgrp" => {
                 let options = read("", &["--reference", "--from"]);
@@ -77,8 +111,13 @@ impl<'tree> Walk<'_, 'tree> {
                 }
             }
             "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" | "nvcc" | "ld" => {
-                self.write_after("-o", words, state)?;
-                self.write_here(state)?;
+                self.compiler(words, state)?;
+            }
+            "nvidia-smi" => {
+                self.write_after("-f", words, state)?;
+                for file in read("f", &["--filename"]).values(&["--filename"]) {
+                    self.write(file, state, Last::Followed)?;
+                }
             }
             // `date` and `yes` change nothing; what sets the clock is on the list.
             _ => {}
@@ -88,7 +127,12 @@ impl<'tree> Walk<'_, 'tree> {
 
     /// The word after an option, or the rest of the option itself, is written. For programs whose
     /// other options may look like clusters with this one in them.
-    fn write_after(&self, option: &str, words: &[Word], state: &State<'tree>) -> Judged {
+    pub(in crate::program) fn write_after(
+        &self,
+        option: &str,
+        words: &[Word],
+        state: &State<'tree>,
+    ) -> Judged {
         let mut takes_next = false;
         for word in words {
             if takes_next {
@@ -143,15 +187,27 @@ impl<'tree> Walk<'_, 'tree> {
             Some(_) => (&options.positional, options.positional.iter().collect()),
             None => return Ok(()),
         };
-        let keeps_links = base == "mv" || options.has(&["-a", "-d", "-P", "-r", "-R", "--archive"]);
+        let links = base == "cp"
+            && options.has(&["-s", "-l", "--symbolic-link", "--link"])
+            && !sources.is_empty();
+        let keeping =
+            ["-a", "-d", "-P", "-r", "-R", "--archive", "--no-dereference", "--recursive"];
+        let keeps_links = links || base == "mv" || options.has(&keeping);
         for source in sources {
             if base == "mv" {
                 self.remove(source, state)?;
             }
             for text in &source.texts {
-                // Under a new name it could not be told any more where the link leads.
-                if keeps_links && self.is_way_out(text, state) {
-                    return Err(Denial::new(format_args!("{text} is a link that leads outside")));
+                if keeps_links {
+                    for target in &targets {
+                        self.move_links(text, target, state)?;
+                    }
+                }
+                // Without a path of its own, the link leads to what is beside it.
+                let symbolic = options.has(&["-s", "--symbolic-link"]);
+                for target in targets.iter().filter(|_| links) {
+                    let kind = if symbolic { Link::Symbolic } else { Link::Hard };
+                    self.may_link(text, target, kind, state)?;
                 }
                 // What is not known may be the option that names the target.
                 if text.prefix().is_empty() && !text.is_empty() {
@@ -170,6 +226,8 @@ impl<'tree> Walk<'_, 'tree> {
             for (target, source) in target.texts.iter().flat_map(|target| {
                 sources.iter().flat_map(|source| &source.texts).map(move |source| (target, source))
             }) {
+                let content = self.bounds.disk.content_of(source, &state.cwd);
+                let content = content.as_deref();
                 if let Some(name) = source.as_literal().and_then(|it| it.rsplit('/').next())
                     && !name.is_empty()
                     && !["*", ".", ".."].contains(&name)
@@ -177,63 +235,24 @@ impl<'tree> Walk<'_, 'tree> {
                     let mut file = target.clone();
                     file.push(Piece::Literal(format!("/{name}")));
                     self.policy.may_write(&file, &state.cwd, Last::Followed)?;
-                    self.bounds.disk.write(&file, &state.cwd, None);
+                    self.copied(&file, content, state);
                 }
-                self.bounds.disk.write(target, &state.cwd, None);
+                self.copied(target, content, state);
             }
         }
         Ok(())
     }
 
-    /// Whether a name inside is a link to outside.
-    fn is_way_out(&self, text: &Text, state: &State<'tree>) -> bool {
-        let place = |last| self.policy.place(text, &state.cwd, last);
-        place(Last::Kept) == Place::Inside
-            && !matches!(place(Last::Followed), Place::Inside | Place::Border)
-    }
-
-    /// A link to outside would make outside look like inside.
-    fn link(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
-        let options = Options::read(words, "tS", &["--target-directory", "--suffix"]);
-        let into = options.values(&["-t", "--target-directory"]).next().cloned();
-        let mut positional = options.positional;
-        let name = match into {
-            Some(folder) => folder,
-            None if positional.len() > 1 => positional.pop().unwrap_or_else(Word::any),
-            None => Word::literal("."),
-        };
-        self.write(&name, state, Last::Kept)?;
-        let symbolic = options_has_s(words);
-        for text in positional.iter().flat_map(|word| &word.texts) {
-            // A relative link begins where it lies, which may be in a folder of that name or beside.
-            let mut ways = vec![text.clone()];
-            if symbolic && !text.prefix().starts_with('/') {
-                let [folder] = name.texts.as_slice() else {
-                    return Err(Denial::new("it cannot be told where the link would be"));
-                };
-                for up in ["", "/.."] {
-                    let mut way = folder.clone();
-                    way.push(Piece::Literal(format!("{up}/")));
-                    way.extend(text);
-                    ways.push(way);
-                }
-                ways.remove(0);
-            }
-            for way in ways {
-                let place = self.policy.place(&way, &state.cwd, Last::Followed);
-                if !matches!(place, Place::Inside | Place::Border) {
-                    let reason =
-                        format_args!("{text} is outside; copy it instead of making a link");
-                    return Err(Denial::new(reason));
-                }
-            }
+    /// What was copied is known, unless the copy failed.
+    fn copied(&mut self, target: &Text, content: Option<&str>, state: &State<'tree>) {
+        if let Some(content) = content {
+            self.bounds.disk.say(target, &state.cwd, content);
         }
-        Ok(())
+        self.bounds.disk.write(target, &state.cwd, None);
     }
 
     fn rsync(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
-        let options =
-            Options::read(words, "efBMT", &["--rsh", "--exclude", "--include", "--filter"]);
+        let options = Options::read(words, "efBMT", RSYNC_VALUES);
         if options.has(&["-e", "--rsh", "--rsync-path", "-M", "--remote-option"]) {
             return Err(Denial::new("other machines must not be reached"));
         }
@@ -248,10 +267,24 @@ impl<'tree> Walk<'_, 'tree> {
         if options.has(&["--remove-source-files"]) {
             self.write_all(&options.positional, state)?;
         }
-        for file in
-            options.values(&["--log-file", "--backup-dir", "--temp-dir", "-T", "--partial-dir"])
-        {
+        let written = [
+            "--log-file",
+            "--backup-dir",
+            "--temp-dir",
+            "-T",
+            "--partial-dir",
+            "--write-batch",
+            "--only-write-batch",
+        ];
+        for file in options.values(&written) {
             self.write(file, state, Last::Followed)?;
+        }
+        if let (true, Some((target, sources))) =
+            (options.has(&["-a", "-l", "--archive", "--links"]), options.positional.split_last())
+        {
+            for text in sources.iter().flat_map(|word| &word.texts) {
+                self.move_links(text, target, state)?;
+            }
         }
         match options.positional.last() {
             Some(target) => self.write(target, state, Last::Followed),
@@ -273,10 +306,6 @@ impl<'tree> Walk<'_, 'tree> {
             }
         }
     }
-}
-
-fn options_has_s(words: &[Word]) -> bool {
-    Options::read(words, "tS", &["--target-directory"]).has(&["-s", "--symbolic"])
 }
 
 /// `chmod -x file`.

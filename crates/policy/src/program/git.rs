@@ -125,6 +125,11 @@ impl<'tree> Walk<'_, 'tree> {
                 return Err(Denial::new(format_args!("{prefix} would run programs unseen")));
             }
         }
+        let unsafe_paths =
+            |word: &Word| word.texts.iter().any(|it| it.prefix().starts_with("--uns"));
+        if words.iter().any(unsafe_paths) {
+            return Err(Denial::new("a patch may name any path with --unsafe-paths"));
+        }
         if READS.contains(&subcommand) {
             return Ok(());
         }

@@ -1,10 +1,10 @@
 //! Python as a program: `-c`, `-m`, scripts, standard input.
 
 use super::Options;
-use crate::place::{Last, Place};
+use crate::place::{Cwd, Last, Place};
 use crate::python::{self, Effect};
 use crate::shell::{State, Stdin, Walk};
-use crate::text::{Text, Word};
+use crate::text::{Piece, Text, Word};
 use crate::{Denial, Judged};
 
 /// Programs that run a Python script with options of their own before it.
@@ -17,6 +17,23 @@ pub(super) const RUNNERS: &[&str] = &[
     "streamlit",
     "deepspeed",
     "coverage",
+];
+
+/// Modules that look at scripts without running them.
+const READ_SCRIPTS: &[&str] = &[
+    "ast",
+    "black",
+    "dis",
+    "flake8",
+    "isort",
+    "mypy",
+    "py_compile",
+    "pyclbr",
+    "pyflakes",
+    "pylint",
+    "ruff",
+    "tabnanny",
+    "tokenize",
 ];
 
 /// Options that say where something is written.
@@ -66,7 +83,15 @@ impl<'tree> Walk<'_, 'tree> {
                             let module = value.as_literal().ok_or_else(unseen)?;
                             return self.python_module(module, after, state);
                         }
-                        _ => index = words.len() - after.len(),
+                        _ => {
+                            for text in &value.texts {
+                                if text.prefix().starts_with("pycache_prefix=") {
+                                    let folder = text.without_prefix("pycache_prefix=".len());
+                                    self.policy.may_write(&folder, &state.cwd, Last::Followed)?;
+                                }
+                            }
+                            index = words.len() - after.len();
+                        }
                     }
                 }
                 Some(option) if option.starts_with("--") => index += 1,
@@ -74,6 +99,15 @@ impl<'tree> Walk<'_, 'tree> {
             }
         }
         self.python_stdin(state)
+    }
+
+    /// Whether a program of the working directory is a Python, as in an environment that was copied
+    /// there. A script of that name is a script.
+    pub(super) fn is_own_python(&self, name: &str, state: &State<'tree>) -> bool {
+        let disk = &self.bounds.disk;
+        is_python(name.rsplit('/').next().unwrap_or_default())
+            && disk.is_as_before(name, &state.cwd)
+            && disk.content_of(&Text::literal(name), &state.cwd).is_none()
     }
 
     fn python_stdin(&mut self, state: &mut State<'tree>) -> Judged {
@@ -92,12 +126,24 @@ impl<'tree> Walk<'_, 'tree> {
 
     fn python_script(&mut self, script: &Text, words: &[Word], state: &mut State<'tree>) -> Judged {
         // A script that is not there, or that is not to be read, is left to Python.
-        if let Some(content) = self.bounds.disk.content_of(script, &state.cwd) {
-            self.python_source(&content, state)?;
-        } else if script.has_any() {
+        if !self.python_file(script, state)? && script.has_any() {
             return Err(unseen());
         }
         self.python_words(words, state)
+    }
+
+    /// Judges what is in a file, or in the file that is run in place of a folder; says whether there
+    /// was anything to judge.
+    fn python_file(&mut self, file: &Text, state: &mut State<'tree>) -> Judged<bool> {
+        let mut main = file.clone();
+        main.push(Piece::Literal("/__main__.py".to_owned()));
+        for file in [file, &main] {
+            if let Some(content) = self.bounds.disk.said_in(file, &state.cwd) {
+                self.python_source(&content, state)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn python_module(&mut self, module: &str, words: &[Word], state: &mut State<'tree>) -> Judged {
@@ -122,10 +168,56 @@ impl<'tree> Walk<'_, 'tree> {
             "http" | "twine" | "smtpd" | "ensurepip" | "webbrowser" | "pty" | "code" => {
                 return Err(Denial::new(format_args!("the module {module} is not allowed")));
             }
+            "timeit" => return self.timeit(words, state),
+            "cProfile" | "profile" | "pdb" | "trace" | "runpy" | "doctest" => {
+                return self.script_runner(words, state);
+            }
             _ => {}
         }
         for file in options.values(&["-o"]) {
             self.write(file, state, Last::Followed)?;
+        }
+        // A module of the working directory is a script by another name.
+        let path = module.replace('.', "/");
+        if !self.python_file(&Text::literal(format!("{path}.py")), state)? {
+            self.python_file(&Text::literal(path), state)?;
+        }
+        if READ_SCRIPTS.contains(&module) {
+            return self.python_words(words, state);
+        }
+        self.python_runner(words, state)
+    }
+
+    /// `python -m timeit -s setup statement`.
+    fn timeit(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
+        let long = ["--number", "--repeat", "--setup", "--unit"];
+        let options = Options::read(words, "nrsu", &long);
+        for code in options.values(&["-s", "--setup"]).chain(&options.positional) {
+            self.python_source(code.as_literal().ok_or_else(unseen)?, state)?;
+        }
+        Ok(())
+    }
+
+    /// Modules that run the script, or the module, that their words name.
+    fn script_runner(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
+        let long = ["--outfile", "--sort", "--file", "--coverdir", "--ignore-module", "--command"];
+        let options = Options::read(words, "oscmfC", &long);
+        if options.has(&["-c", "--command"]) {
+            return Err(unseen());
+        }
+        for file in options.values(&["-o", "--outfile", "-f", "--file", "-C", "--coverdir"]) {
+            self.write(file, state, Last::Followed)?;
+        }
+        for module in options.values(&["-m"]) {
+            let module = module.as_literal().ok_or_else(unseen)?;
+            self.python_module(module, &options.positional, state)?;
+        }
+        // Which of them is the script depends on options that are not known here.
+        for text in options.positional.iter().flat_map(|word| &word.texts) {
+            let is_script = options.positional.len() == 1 || text.to_string().ends_with(".py");
+            if is_script {
+                self.python_file(text, state)?;
+            }
         }
         self.python_words(words, state)
     }
@@ -137,9 +229,7 @@ impl<'tree> Walk<'_, 'tree> {
         });
         if let Some(script) = script.and_then(|at| words.get(at)).and_then(Word::as_literal) {
             let file = script.split("::").next().unwrap_or_default();
-            if let Some(content) = self.bounds.disk.content_of(&Text::literal(file), &state.cwd) {
-                self.python_source(&content, state)?;
-            }
+            self.python_file(&Text::literal(file), state)?;
         }
         self.python_words(words, state)
     }
@@ -189,12 +279,13 @@ impl<'tree> Walk<'_, 'tree> {
                 Effect::Names(text) => {
                     self.policy.may_read(&text, &state.cwd).map_err(in_python)?;
                 }
-                Effect::RunsShell(text) => {
+                Effect::Keeps(text) => self.may_be_named(&text, state).map_err(in_python)?,
+                Effect::RunsShell(text, folder) => {
                     let code = text.as_literal().ok_or_else(unseen)?.to_owned();
-                    self.run_apart(&code, state)?;
+                    self.run_apart(&code, &in_folder(state, folder))?;
                 }
-                Effect::Runs(words) => {
-                    let mut apart = state.clone();
+                Effect::Runs(words, folder) => {
+                    let mut apart = in_folder(state, folder);
                     apart.functions.clear();
                     let words = words.into_iter().map(Word::one).collect();
                     self.call_program(words, &mut apart)?;
@@ -235,6 +326,16 @@ impl<'tree> Walk<'_, 'tree> {
             }
         }
     }
+}
+
+/// The state of a program that is started in a folder, if one is named.
+fn in_folder<'tree>(state: &State<'tree>, folder: Option<Text>) -> State<'tree> {
+    let mut apart = state.clone();
+    if let (Some(folder), Cwd::Among(places)) = (folder, &state.cwd) {
+        let name = folder.to_string();
+        apart.cwd = Cwd::Among(places.iter().map(|place| place.join(&name)).collect());
+    }
+    apart
 }
 
 fn unseen() -> Denial {

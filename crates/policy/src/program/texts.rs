@@ -11,7 +11,17 @@ use crate::{Denial, Judged};
 
 impl<'tree> Walk<'_, 'tree> {
     pub(super) fn sed(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
-        let options = Options::read(words, "efl", &["--expression", "--file", "--line-length"]);
+        let mut without_suffix = Vec::new();
+        for word in words {
+            let (word, suffix) = cut_suffix(word);
+            // `*` in it stands for the name, so that a backup may be anywhere.
+            if suffix.is_some_and(|it| it.has_any() || it.to_string().contains('/')) {
+                return Err(Denial::new("its backups would lie in another folder"));
+            }
+            without_suffix.push(word);
+        }
+        let options =
+            Options::read(&without_suffix, "efl", &["--expression", "--file", "--line-length"]);
         if options.has(&["-f", "--file"]) {
             return Err(Denial::new("what is in its script cannot be seen; give it with -e"));
         }
@@ -46,14 +56,16 @@ impl<'tree> Walk<'_, 'tree> {
         let options = Options::read(
             words,
             "Fvfieo",
-            &["--file", "--include", "--field-separator", "--assign"],
+            &["--file", "--include", "--field-separator", "--assign", "--source"],
         );
-        if options.has(&["-f", "--file", "-i", "--include", "-l", "--load", "-E", "-o", "-p", "-d"])
-        {
+        if options.has(AWK_UNSEEN) {
             return Err(Denial::new("what is in its program cannot be seen; give it as a word"));
         }
-        let Some(program) = options.positional.first() else { return Ok(()) };
-        for text in &program.texts {
+        let mut programs: Vec<&Word> = options.values(&["-e", "--source"]).collect();
+        if programs.is_empty() {
+            programs.extend(options.positional.first());
+        }
+        for text in programs.iter().flat_map(|word| &word.texts) {
             let unseen = || Denial::new("its program cannot be seen beforehand");
             self.awk_program(&text.sample().ok_or_else(unseen)?, state)?;
         }
@@ -98,9 +110,15 @@ impl<'tree> Walk<'_, 'tree> {
     pub(super) fn other_language(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
         let code = |it: &str| {
             let short = it.strip_prefix('-').unwrap_or_default();
-            ["--eval", "--print", "--run", "--expression"].contains(&it)
-                || (!short.starts_with('-') && short.contains(['e', 'E', 'p', 'r', 'i']))
+            let long = it.split('=').next().unwrap_or_default();
+            ["--eval", "--print", "--run", "--expression", "--execute"].contains(&long)
+                || (!short.starts_with('-') && short.contains(['e', 'E', 'p', 'r', 'R', 'B', 'i']))
         };
+        let first = words.first().and_then(Word::as_literal).unwrap_or_default();
+        // What these install lies outside, and what they run is in a word.
+        if ["eval", "repl", "task", "install", "upgrade", "CMD"].contains(&first) {
+            return Err(Denial::new(format_args!("{first} is not allowed; use Python")));
+        }
         if words.iter().filter_map(Word::as_literal).any(code) {
             return Err(Denial::new(
                 "its code cannot be looked into; use Python or the editing tools",
@@ -111,6 +129,48 @@ impl<'tree> Walk<'_, 'tree> {
             return Err(Denial::new("its code cannot be looked into; use Python"));
         }
         self.hand_over_all(words, state)
+    }
+}
+
+/// Options by which awk reads its program from a file, or writes one that they name.
+const AWK_UNSEEN: &[&str] = &[
+    "-f",
+    "--file",
+    "-i",
+    "--include",
+    "-l",
+    "--load",
+    "-E",
+    "--exec",
+    "-o",
+    "--pretty-print",
+    "-p",
+    "--profile",
+    "-d",
+    "--dump-variables",
+    "-D",
+    "--debug",
+];
+
+/// `-i.bak` or `--in-place=.bak` without its suffix, and the suffix.
+fn cut_suffix(word: &Word) -> (Word, Option<Text>) {
+    let [text] = word.texts.as_slice() else { return (word.clone(), None) };
+    let prefix = text.prefix();
+    let at = if prefix.starts_with("--in-place") {
+        prefix.find('=').map(|at| (at, at + 1))
+    } else if prefix.starts_with('-') && !prefix.starts_with("--") {
+        // The first letter that takes a value takes the rest.
+        let at = prefix.find(['i', 'e', 'f', 'l']).filter(|at| prefix.get(*at..=*at) == Some("i"));
+        at.map(|at| (at + 1, at + 1))
+    } else {
+        None
+    };
+    match at {
+        Some((end, begin)) => {
+            let option = Word::literal(prefix.get(..end).unwrap_or_default());
+            (option, Some(text.without_prefix(begin)))
+        }
+        None => (word.clone(), None),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Programs that run another one, named in their own words.
 
+use std::path::PathBuf;
+
 use super::Options;
-use crate::place::Last;
+use crate::place::{Cwd, Last};
 use crate::shell::{Flow, State, Stdin, Walk};
 use crate::text::{Count, Piece, Text, Word};
 use crate::{Denial, Judged};
@@ -130,14 +132,12 @@ impl<'tree> Walk<'_, 'tree> {
         if words.iter().any(|word| word.as_literal() == Some("-files0-from")) {
             return Err(Denial::new("it cannot be told where it begins"));
         }
-        let Stdin::Lines(found) = found(words) else {
-            return Err(Denial::new("its words could not be understood"));
-        };
-        let follows = words.iter().any(|word| word.as_literal() == Some("-L"));
-        let found = if follows { Word::any() } else { Word::among(found, Count::One) };
+        let below = below_starts(words);
+        let found = Word::among(below.clone(), Count::One);
         let mut words = words.iter();
         while let Some(word) = words.next() {
-            match word.as_literal().unwrap_or_default() {
+            let action = word.as_literal().unwrap_or_default();
+            match action {
                 "-delete" => self.write(&found, state, Last::Kept)?,
                 "-fprint" | "-fprint0" | "-fprintf" | "-fls" => {
                     if let Some(file) = words.next() {
@@ -145,6 +145,14 @@ impl<'tree> Walk<'_, 'tree> {
                     }
                 }
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                    let mut apart = state.clone();
+                    let mut found = found.clone();
+                    // Each file is met in its own folder, which for the first is the one above.
+                    if action.ends_with("dir") {
+                        let from_root = below.iter().flat_map(|it| from_root(it, &state.cwd));
+                        found = Word::among(from_root, Count::One);
+                        apart.cwd = Cwd::Unknown;
+                    }
                     let mut inner = Vec::new();
                     let mut after_mark = false;
                     for word in words.by_ref() {
@@ -155,7 +163,7 @@ impl<'tree> Walk<'_, 'tree> {
                         after_mark = literal == Some("{}");
                         inner.push(put_in(word, "{}", &found));
                     }
-                    self.call_program(inner, &mut state.clone())?;
+                    self.call_program(inner, &mut apart)?;
                 }
                 _ => {}
             }
@@ -166,16 +174,42 @@ impl<'tree> Walk<'_, 'tree> {
 
 /// What `find` would print.
 pub(super) fn found(words: &[Word]) -> Stdin {
-    let is_option = |word: &&Word| {
-        word.as_literal().is_some_and(|it| ["-H", "-L", "-P"].contains(&it) || it.starts_with("-O"))
+    let actions = ["-printf", "-fprintf", "-ls", "-fls", "-exec", "-ok", "-files0-from"];
+    let prints_otherwise = |text: &Text| match text.as_literal() {
+        Some(literal) => actions.iter().any(|it| literal.starts_with(it)),
+        None => text.has_any() && (text.prefix().is_empty() || text.prefix().starts_with('-')),
     };
-    let begins = |text: &Text| text.prefix().starts_with(['-', '(', '!']);
-    let mut starts: Vec<Text> = words
-        .iter()
-        .skip_while(is_option)
-        .take_while(|word| !word.texts.iter().any(begins))
-        .flat_map(|word| word.texts.clone())
-        .collect();
+    if words.iter().flat_map(|word| &word.texts).any(prints_otherwise) {
+        return Stdin::Unknown;
+    }
+    Stdin::Lines(below_starts(words))
+}
+
+/// All that `find` may come by.
+fn below_starts(words: &[Word]) -> Vec<Text> {
+    let follows = |word: &Word| matches!(word.as_literal(), Some("-L" | "-follow"));
+    if words.iter().any(follows) {
+        return vec![Text::any()];
+    }
+    let mut starts: Vec<Text> = Vec::new();
+    let mut rest = words.iter().peekable();
+    // Options come first; some finds know more letters than others.
+    while let Some(option) = rest.next_if(|word| word.as_literal().is_some_and(is_leading)) {
+        match option.as_literal() {
+            Some("--") => break,
+            Some("-D") => drop(rest.next()),
+            Some("-f") => starts.extend(rest.next().map(|it| it.texts.clone()).unwrap_or_default()),
+            Some(_) | None => {}
+        }
+    }
+    // A lone dash is a name, and so is what only begins like an operator.
+    let is_expression = |text: &Text| match text.prefix() {
+        "(" | "!" => text.as_literal().is_some(),
+        prefix => prefix.starts_with('-') && text.as_literal() != Some("-"),
+    };
+    for word in rest.take_while(|word| !word.texts.iter().all(is_expression)) {
+        starts.extend(word.texts.iter().filter(|it| !is_expression(it)).cloned());
+    }
     if starts.is_empty() {
         starts.push(Text::literal("."));
     }
@@ -185,7 +219,30 @@ pub(super) fn found(words: &[Word]) -> Stdin {
         below.push(Piece::Beneath);
         below
     });
-    Stdin::Lines(below.collect())
+    below.collect()
+}
+
+/// Whether a word is an option of `find` that stands before the places where it begins.
+fn is_leading(word: &str) -> bool {
+    let letters = word.strip_prefix('-').unwrap_or_default();
+    matches!(word, "--" | "-D" | "-f")
+        || letters.starts_with('O')
+        || (!letters.is_empty() && letters.chars().all(|it| "EHLPXdsx".contains(it)))
+}
+
+/// A path by names that mean the same in every folder.
+fn from_root(path: &Text, cwd: &Cwd) -> Vec<Text> {
+    match cwd {
+        Cwd::Among(places) if !path.prefix().starts_with('/') && !path.prefix().is_empty() => {
+            let join = |place: &PathBuf| {
+                let mut whole = Text::literal(format!("{}/", place.display()));
+                whole.extend(path);
+                whole
+            };
+            places.iter().map(join).collect()
+        }
+        Cwd::Among(_) | Cwd::Unknown => vec![path.clone()],
+    }
 }
 
 /// A word with every mark replaced.

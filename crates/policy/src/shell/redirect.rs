@@ -13,8 +13,10 @@ pub(crate) struct Redirection {
     /// Words that belong to the command, though they stand after the redirection.
     pub(crate) words: Vec<Word>,
     pub(crate) stdin: Option<Stdin>,
-    /// A file that is written from its beginning.
+    /// A file that is written.
     target: Option<Text>,
+    /// Whether what was in the file stays.
+    appends: bool,
 }
 
 impl<'tree> Walk<'_, 'tree> {
@@ -71,6 +73,7 @@ impl<'tree> Walk<'_, 'tree> {
         let outer = state.stdin.clone();
         let mut own_stdin = None;
         let mut target = None;
+        let mut appends = false;
         let mut trailing = Vec::new();
         for child in named_children(node) {
             if Some(child.id()) == named {
@@ -79,6 +82,7 @@ impl<'tree> Walk<'_, 'tree> {
             let redirection = self.redirection(child, state)?;
             more.extend(redirection.words);
             own_stdin = redirection.stdin.or(own_stdin);
+            appends |= redirection.appends;
             target = redirection.target.or(target);
             if child.kind() == "heredoc_redirect" {
                 trailing.push(child);
@@ -107,16 +111,29 @@ impl<'tree> Walk<'_, 'tree> {
                 self.redirection(child, state)?;
             }
         }
+        let printed = match (&own_stdin, self.text(body).trim()) {
+            (Some(stdin), "cat") if !state.functions.contains_key("cat") => stdin.clone(),
+            _ => Stdin::Unknown,
+        };
+        let said = target.as_ref().map(|_| self.output(body, state));
         state.stdin = outer;
         if let Some(target) = target {
             let content = match &own_stdin {
                 Some(Stdin::Text(text)) if self.text(body).trim() == "cat" => text.as_literal(),
                 Some(_) | None => None,
             };
-            self.bounds.disk.write(&target, &state.cwd, content);
+            if appends {
+                self.bounds.disk.append(&target, &state.cwd, content);
+            } else {
+                self.bounds.disk.write(&target, &state.cwd, content);
+            }
+            // What others print is known well enough to be looked at, if not to be relied on.
+            if let (None, Some(Stdin::Text(text))) = (content, said) {
+                self.bounds.disk.say(&target, &state.cwd, &text.to_string());
+            }
         }
         for heredoc in trailing {
-            flow = self.after_heredoc(heredoc, before.clone(), flow, state)?;
+            flow = self.after_heredoc(heredoc, before.clone(), flow, &printed, state)?;
         }
         Ok(flow)
     }
@@ -127,6 +144,7 @@ impl<'tree> Walk<'_, 'tree> {
         node: Node<'tree>,
         before: Cwd,
         mut flow: Flow<'tree>,
+        printed: &Stdin,
         state: &mut State<'tree>,
     ) -> Judged<Flow<'tree>> {
         let mut and = true;
@@ -144,7 +162,7 @@ impl<'tree> Walk<'_, 'tree> {
                 "||" => and = false,
                 "pipeline" => {
                     let mut piped = state.clone();
-                    piped.stdin = Stdin::Unknown;
+                    piped.stdin = printed.clone();
                     self.run(child, &mut piped)?;
                 }
                 kind if !child.is_named() || own.contains(&kind) => {}
@@ -230,9 +248,11 @@ impl<'tree> Walk<'_, 'tree> {
             "<&" | ">&" if destination.texts.iter().all(copies) => {}
             // Every other operator writes, and so may one that is not known.
             _ => {
+                self.check_ups(std::slice::from_ref(&destination))?;
                 for text in &destination.texts {
                     self.policy.may_write(text, &state.cwd, Last::Followed)?;
                 }
+                redirection.appends = operator.contains(">>");
                 if let [text] = destination.texts.as_slice() {
                     redirection.target = Some(text.clone());
                 }
@@ -268,6 +288,7 @@ impl<'tree> Walk<'_, 'tree> {
                     let inner = self.redirection(child, state)?;
                     redirection.words.extend(inner.words);
                     redirection.target = inner.target.or(redirection.target);
+                    redirection.appends |= inner.appends;
                 }
                 _ if arguments.contains(&child.id()) => match argument_ranges.last_mut() {
                     Some((_, end)) if *end == child.start_byte() => *end = child.end_byte(),

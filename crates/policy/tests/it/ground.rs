@@ -18,9 +18,16 @@ impl Ground {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        for name in
-            ["work/src", "work/final", "work/logs", "work/links", "data", "victim/sub", "home/.ssh"]
-        {
+        for name in [
+            "work/src",
+            "work/final",
+            "work/logs",
+            "work/links",
+            "work/env/bin",
+            "data",
+            "victim/sub",
+            "home/.ssh",
+        ] {
             fs::create_dir_all(root.join(name)).unwrap();
         }
         let files = [
@@ -37,6 +44,8 @@ impl Ground {
         for (name, content) in files {
             fs_err::write(root.join(name), content).unwrap();
         }
+        // A Python of its own, which cannot be read as a script.
+        fs_err::write(root.join("work/env/bin/python"), b"\x7fELF\xff\xfe").unwrap();
         symlink("../data", root.join("work/input")).unwrap();
         symlink(root.join("victim"), root.join("work/way_out")).unwrap();
         symlink(root.join("victim/file"), root.join("work/links/link.txt")).unwrap();
