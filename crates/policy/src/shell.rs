@@ -6,6 +6,7 @@
 
 mod control;
 mod disk;
+mod heredoc;
 mod redirect;
 mod state;
 mod variables;
@@ -102,7 +103,14 @@ pub(crate) fn run_source(
     if source.len() > MAX_SOURCE {
         return Err(Denial::new("the command is too long to be understood"));
     }
-    let tree = parse(source)?;
+    let rewritten;
+    let (source, tree) = match parse(source) {
+        Some(tree) => (source, tree),
+        None => {
+            rewritten = heredoc::rewritten(source).ok_or_else(|| unreadable(source))?;
+            (rewritten.as_str(), parse(&rewritten).ok_or_else(|| unreadable(source))?)
+        }
+    };
     let mut inner = state.for_other_source();
     let mut walk = Walk { policy, source, bounds, seen: BTreeSet::new(), called: BTreeSet::new() };
     walk.run(tree.root_node(), &mut inner)?;
@@ -113,10 +121,9 @@ pub(crate) fn run_source(
     Ok(())
 }
 
-fn parse(source: &str) -> Judged<Tree> {
-    let unreadable = || Denial::new("the command cannot be read as a shell command");
+fn parse(source: &str) -> Option<Tree> {
     let mut parser = Parser::new();
-    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).map_err(|_| unreadable())?;
+    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
     // The grammar's scanner looks characters up in tables of the C library, and crashes beyond their
     // ends. To a shell all of those are just letters of a word, so it is shown others of equal length.
     let ascii: Vec<u8> = source.bytes().map(|it| if it.is_ascii() { it } else { b'%' }).collect();
@@ -126,8 +133,17 @@ fn parse(source: &str) -> Judged<Tree> {
     };
     let options = ParseOptions::new().progress_callback(&mut progress);
     let mut input = |offset: usize, _| ascii.get(offset..).unwrap_or_default();
-    let tree = parser.parse_with_options(&mut input, None, Some(options)).ok_or_else(unreadable)?;
-    if tree.root_node().has_error() { Err(unreadable()) } else { Ok(tree) }
+    let tree = parser.parse_with_options(&mut input, None, Some(options))?;
+    (!tree.root_node().has_error()).then_some(tree)
+}
+
+fn unreadable(source: &str) -> Denial {
+    let advice = if source.contains("<<") {
+        "; put redirections before <<, or write the script to a file first"
+    } else {
+        ""
+    };
+    Denial::new(format_args!("the command cannot be read as a shell command{advice}"))
 }
 
 impl<'tree> Walk<'_, 'tree> {
