@@ -9,6 +9,7 @@ mod disk;
 mod heredoc;
 mod redirect;
 mod state;
+mod unseen;
 mod variables;
 mod word;
 
@@ -457,35 +458,6 @@ impl<'tree> Walk<'_, 'tree> {
         }
         self.bounds.ascend();
         Ok(())
-    }
-
-    /// Functions that nothing called might still be, by a trap or another shell.
-    fn check_uncalled(&mut self, root: Node<'tree>, state: &State<'tree>) -> Judged {
-        for node in descendants(root) {
-            if node.kind() == "function_definition"
-                && self.seen.contains(&node.id())
-                && let Some(body) = node.child_by_field_name("body")
-                && !self.called.contains(&body.id())
-            {
-                self.run(body, &mut State { parameters: None, ..state.clone() })?;
-            }
-        }
-        Ok(())
-    }
-
-    fn check_unseen(&self, root: Node<'tree>) -> Judged {
-        let effects =
-            ["command", "file_redirect", "declaration_command", "variable_assignment", "pipeline"];
-        let unseen = descendants(root)
-            .into_iter()
-            .find(|node| effects.contains(&node.kind()) && !self.seen.contains(&node.id()));
-        match unseen {
-            Some(node) => {
-                let part = self.text(node);
-                Err(Denial::new(format_args!("the part `{part}` could not be understood")))
-            }
-            None => Ok(()),
-        }
     }
 }
 
