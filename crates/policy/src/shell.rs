@@ -4,6 +4,7 @@
 //! grammar cuts some of them in two. At the end the walk looks back at the whole tree: a command or
 //! a redirection that it did not come by is denied, so that a gap in the walk is never a hole.
 
+mod call;
 mod control;
 mod disk;
 mod heredoc;
@@ -24,15 +25,13 @@ pub(crate) use state::{Flow, State, Stdin};
 pub(crate) use word::folder_of;
 
 use crate::place::Cwd;
-use crate::text::{Count, Text, Word};
+use crate::text::Word;
 use crate::{Denial, Judged, Policy};
 
 /// Longer sources are not read.
 const MAX_SOURCE: usize = 256 << 10;
 /// Deeper nesting of shells in shells, or of functions, is not followed.
 const MAX_DEPTH: u32 = 12;
-/// More words of one command are not looked at.
-const MAX_WORDS: usize = 1000;
 /// How long the parser may take. Commands take microseconds; some made to be slow take minutes.
 const PARSE_TIME: Duration = Duration::from_secs(2);
 /// How deep the walk may recurse, over all sources: deeper trees would use up the stack.
@@ -310,8 +309,8 @@ impl<'tree> Walk<'_, 'tree> {
             return Stdin::Unknown;
         }
         match self.words_of(node, &mut state.clone()) {
-            Ok((words, _)) => self.printed(&words, state),
-            Err(_) => Stdin::Unknown,
+            Ok((words, _)) if !state.calls_function(&words) => self.printed(&words, state),
+            Ok(_) | Err(_) => Stdin::Unknown,
         }
     }
 
@@ -369,73 +368,6 @@ impl<'tree> Walk<'_, 'tree> {
         Ok((words, stdin))
     }
 
-    /// Calls what the first word names: a function, or a program.
-    pub(crate) fn call(
-        &mut self,
-        words: Vec<Word>,
-        state: &mut State<'tree>,
-    ) -> Judged<Flow<'tree>> {
-        if let Some(alternatives) = told_apart(&words) {
-            for words in alternatives {
-                self.call(words, &mut state.clone())?;
-            }
-            self.bounds.disk.removes = true;
-            return Ok(Flow::PLAIN);
-        }
-        if words.len() > MAX_WORDS {
-            return Err(Denial::new("there are too many words to be understood"));
-        }
-        for word in &words {
-            check_subscripts(word)?;
-        }
-        let Some((name, arguments)) = words.split_first() else { return Ok(Flow::PLAIN) };
-        let unknown = || Denial::new("it cannot be told which program would be run");
-        if name.count == Count::Several {
-            return Err(unknown());
-        }
-        let mut flow = Flow::PLAIN;
-        for text in &name.texts {
-            let Some(name) = text.as_literal() else { return Err(unknown()) };
-            flow = match state.functions.get(name).copied() {
-                // A variable without a value is no word at all.
-                _ if name.is_empty() => self.call(arguments.to_vec(), state)?,
-                Some(body) => self.call_function(body, arguments, state)?,
-                None => self.program(name, arguments, state)?,
-            };
-        }
-        Ok(if name.texts.len() == 1 { flow } else { Flow::PLAIN })
-    }
-
-    fn call_function(
-        &mut self,
-        body: Node<'tree>,
-        arguments: &[Word],
-        state: &mut State<'tree>,
-    ) -> Judged<Flow<'tree>> {
-        self.called.insert(body.id());
-        self.bounds.enter()?;
-        let outer = state.parameters.replace(arguments.to_vec());
-        self.run(body, state)?;
-        state.parameters = outer;
-        self.bounds.leave();
-        Ok(Flow::PLAIN)
-    }
-
-    fn definition(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
-        if let (Some(name), Some(body)) =
-            (node.child_by_field_name("name"), node.child_by_field_name("body"))
-        {
-            state.functions.insert(self.text(name).to_owned(), body);
-        }
-        for child in named_children(node) {
-            if child.kind() == "file_redirect" {
-                let redirected = self.redirection(child, state)?;
-                self.forget_content(&redirected, state);
-            }
-        }
-        Ok(Flow::PLAIN)
-    }
-
     /// Runs the commands inside words and expressions; what they change stays with them.
     pub(crate) fn substitutions(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged {
         self.bounds.descend()?;
@@ -459,34 +391,6 @@ impl<'tree> Walk<'_, 'tree> {
         self.bounds.ascend();
         Ok(())
     }
-}
-
-/// A word that is an option or is not makes different commands; each is looked at by itself.
-fn told_apart(words: &[Word]) -> Option<Vec<Vec<Word>>> {
-    let index = words.iter().skip(1).position(|word| {
-        word.texts.len() > 1 && word.texts.iter().any(|text| text.prefix().starts_with('-'))
-    })?;
-    let texts = words.get(index + 1)?.texts.clone();
-    let alternatives = texts.into_iter().map(|text| {
-        let mut words = words.to_vec();
-        if let Some(word) = words.get_mut(index + 1) {
-            *word = Word::one(text);
-        }
-        words
-    });
-    Some(alternatives.collect())
-}
-
-/// The shell runs what stands in the subscript of a name, even if it is quoted.
-fn check_subscripts(word: &Word) -> Judged {
-    let runs = |text: &Text| {
-        let text = text.to_string();
-        text.contains("[$(") || text.contains("[`")
-    };
-    if word.texts.iter().any(runs) {
-        return Err(Denial::new("commands in subscripts are not allowed"));
-    }
-    Ok(())
 }
 
 pub(crate) fn named_children(node: Node<'_>) -> Vec<Node<'_>> {

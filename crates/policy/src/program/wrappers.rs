@@ -71,20 +71,19 @@ impl<'tree> Walk<'_, 'tree> {
             self.write_here(state)?;
         }
         // Builtins act on this shell; everything else gets a process of its own.
-        if matches!(base, "command" | "builtin" | "time") {
+        if matches!(base, "command" | "builtin") {
             return self.call_program(rest, state);
+        }
+        // The word of the shell calls functions, the program of the same name does not.
+        if base == "time" {
+            let name = rest.first().and_then(Word::as_literal).unwrap_or_default();
+            if state.functions.contains_key(name) {
+                self.call_program(rest.clone(), &mut inner)?;
+            }
+            return self.call(rest, state);
         }
         self.call_program(rest, &mut inner)?;
         Ok(Flow { success: None, ends: base == "exec" })
-    }
-
-    /// Calls a program even if a function has its name.
-    pub(super) fn call_program(
-        &mut self,
-        words: Vec<Word>,
-        state: &mut State<'tree>,
-    ) -> Judged<Flow<'tree>> {
-        self.call(words, state)
     }
 
     /// `xargs program`: more words come from what is read.

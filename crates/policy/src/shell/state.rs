@@ -12,10 +12,25 @@ use crate::text::{Text, Word};
 pub(crate) struct State<'tree> {
     pub(crate) cwd: Cwd,
     pub(crate) variables: BTreeMap<String, Word>,
-    pub(crate) functions: BTreeMap<String, Node<'tree>>,
+    pub(crate) functions: BTreeMap<String, Function<'tree>>,
     /// The parameters of the function or script that is running; `None` if they are not known.
     pub(crate) parameters: Option<Vec<Word>>,
     pub(crate) stdin: Stdin,
+}
+
+/// What is known of a function.
+#[derive(Debug, Clone)]
+pub(crate) struct Function<'tree> {
+    /// Its body is one of these.
+    pub(crate) bodies: Vec<Node<'tree>>,
+    pub(crate) defined: Defined,
+}
+
+/// Whether a function is there. If it is not, its name is that of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Defined {
+    Surely,
+    Perhaps,
 }
 
 /// What a command would read.
@@ -70,6 +85,12 @@ impl<'tree> State<'tree> {
         self.variables = other.variables;
     }
 
+    /// Whether the first of these words may name a function.
+    pub(crate) fn calls_function(&self, words: &[Word]) -> bool {
+        let mut names = words.iter().take(1).flat_map(|word| &word.texts);
+        names.any(|it| it.as_literal().is_none_or(|it| self.functions.contains_key(it)))
+    }
+
     /// What is known if either of two ways was taken.
     pub(crate) fn or(mut self, other: Self) -> Self {
         self.cwd = self.cwd.or(&other.cwd);
@@ -83,7 +104,33 @@ impl<'tree> State<'tree> {
                 *word = word.or(&unset);
             }
         }
-        self.functions.extend(other.functions);
+        for (name, function) in &mut self.functions {
+            if !other.functions.contains_key(name) {
+                function.defined = Defined::Perhaps;
+            }
+        }
+        for (name, function) in other.functions {
+            match self.functions.get_mut(&name) {
+                Some(own) => own.or(function),
+                None => {
+                    let function = Function { defined: Defined::Perhaps, ..function };
+                    self.functions.insert(name, function);
+                }
+            }
+        }
         self
+    }
+}
+
+impl<'tree> Function<'tree> {
+    fn or(&mut self, other: Function<'tree>) {
+        for body in other.bodies {
+            if self.bodies.iter().all(|it| it.id() != body.id()) {
+                self.bodies.push(body);
+            }
+        }
+        if other.defined == Defined::Perhaps {
+            self.defined = Defined::Perhaps;
+        }
     }
 }

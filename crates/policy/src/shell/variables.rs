@@ -2,6 +2,8 @@
 
 use tree_sitter::Node;
 
+use super::call::check_subscripts;
+use super::state::Defined;
 use super::{Flow, State, Walk, named_children};
 use crate::place::{Cwd, Last, Place};
 use crate::text::{Count, Text, Word};
@@ -50,7 +52,7 @@ impl<'tree> Walk<'_, 'tree> {
         self.seen.insert(node.id());
         self.check_variable(node)?;
         let value = self.value_of(node, state)?;
-        super::check_subscripts(&value)?;
+        check_subscripts(&value)?;
         let Some(name) = node.child_by_field_name("name") else { return Ok(()) };
         // `list[3]=x` adds to what is there, and so does `x+=y`.
         let adds = name.kind() == "subscript"
@@ -124,7 +126,10 @@ impl<'tree> Walk<'_, 'tree> {
             match child.kind() {
                 "variable_assignment" => self.assign(child, state)?,
                 "variable_name" | "word" if unsets => {
-                    state.functions.remove(text);
+                    // Without an option, a variable of that name comes first.
+                    if let Some(function) = state.functions.get_mut(text) {
+                        function.defined = Defined::Perhaps;
+                    }
                     state.variables.insert(text.to_owned(), Word::literal(""));
                 }
                 "variable_name" => {}

@@ -106,6 +106,7 @@ pub(crate) const ALLOWED: &[&str] = &[
     "echo x > $PWD/x.txt",
     "set -euo pipefail; python solution.py | tail -1",
     "run() { python solution.py --fold \"$1\" > \"logs/$1.txt\"; }; run 1; run 2",
+    "if true; then log() { echo \"$@\" >> logs/a.txt; }; else log() { :; }; fi; log a; time log b",
     "bash good.sh",
     "./good.sh",
     "./src/../good.sh",

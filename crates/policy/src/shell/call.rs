@@ -1,0 +1,166 @@
+//! Calls: what the first word of a command names, and functions.
+
+use tree_sitter::Node;
+
+use super::state::{Defined, Function};
+use super::{Flow, State, Walk, named_children};
+use crate::text::{Count, Text, Word};
+use crate::{Denial, Judged};
+
+/// More words of one command are not looked at.
+const MAX_WORDS: usize = 1000;
+
+/// What a name may stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Callee {
+    FunctionOrProgram,
+    Program,
+}
+
+impl<'tree> Walk<'_, 'tree> {
+    /// Calls what the first word names: a function, or a program.
+    pub(crate) fn call(
+        &mut self,
+        words: Vec<Word>,
+        state: &mut State<'tree>,
+    ) -> Judged<Flow<'tree>> {
+        self.call_any(words, state, Callee::FunctionOrProgram)
+    }
+
+    /// Calls a program even if a function has its name.
+    pub(crate) fn call_program(
+        &mut self,
+        words: Vec<Word>,
+        state: &mut State<'tree>,
+    ) -> Judged<Flow<'tree>> {
+        self.call_any(words, state, Callee::Program)
+    }
+
+    fn call_any(
+        &mut self,
+        words: Vec<Word>,
+        state: &mut State<'tree>,
+        callee: Callee,
+    ) -> Judged<Flow<'tree>> {
+        if let Some(alternatives) = told_apart(&words) {
+            for words in alternatives {
+                self.call_any(words, &mut state.clone(), callee)?;
+            }
+            self.bounds.disk.removes = true;
+            return Ok(Flow::PLAIN);
+        }
+        if words.len() > MAX_WORDS {
+            return Err(Denial::new("there are too many words to be understood"));
+        }
+        for word in &words {
+            check_subscripts(word)?;
+        }
+        let Some((name, arguments)) = words.split_first() else { return Ok(Flow::PLAIN) };
+        let unknown = || Denial::new("it cannot be told which program would be run");
+        if name.count == Count::Several {
+            return Err(unknown());
+        }
+        let mut flow = Flow::PLAIN;
+        for text in &name.texts {
+            let Some(name) = text.as_literal() else { return Err(unknown()) };
+            let function = match callee {
+                Callee::FunctionOrProgram => state.functions.get(name).cloned(),
+                Callee::Program => None,
+            };
+            flow = match function {
+                // A variable without a value is no word at all.
+                _ if name.is_empty() => self.call_any(arguments.to_vec(), state, callee)?,
+                Some(function) => self.call_function(name, &function, arguments, state)?,
+                None => self.program(name, arguments, state)?,
+            };
+        }
+        Ok(if name.texts.len() == 1 { flow } else { Flow::PLAIN })
+    }
+
+    /// Calls whatever a function may be; where it may not be there, also the program of its name.
+    fn call_function(
+        &mut self,
+        name: &str,
+        function: &Function<'tree>,
+        arguments: &[Word],
+        state: &mut State<'tree>,
+    ) -> Judged<Flow<'tree>> {
+        let before = state.clone();
+        let mut after: Option<State<'tree>> = None;
+        for &body in &function.bodies {
+            let mut own = before.clone();
+            self.run_body(body, arguments, &mut own)?;
+            after = Some(after.map_or_else(|| own.clone(), |it| it.or(own.clone())));
+        }
+        if function.defined == Defined::Perhaps {
+            let mut own = before.clone();
+            self.program(name, arguments, &mut own)?;
+            after = Some(after.map_or_else(|| own.clone(), |it| it.or(own.clone())));
+        }
+        *state = after.unwrap_or(before);
+        Ok(Flow::PLAIN)
+    }
+
+    fn run_body(
+        &mut self,
+        body: Node<'tree>,
+        arguments: &[Word],
+        state: &mut State<'tree>,
+    ) -> Judged {
+        self.called.insert(body.id());
+        self.bounds.enter()?;
+        let outer = state.parameters.replace(arguments.to_vec());
+        self.run(body, state)?;
+        state.parameters = outer;
+        self.bounds.leave();
+        Ok(())
+    }
+
+    pub(super) fn definition(
+        &mut self,
+        node: Node<'tree>,
+        state: &mut State<'tree>,
+    ) -> Judged<Flow<'tree>> {
+        if let (Some(name), Some(body)) =
+            (node.child_by_field_name("name"), node.child_by_field_name("body"))
+        {
+            let function = Function { bodies: vec![body], defined: Defined::Surely };
+            state.functions.insert(self.text(name).to_owned(), function);
+        }
+        for child in named_children(node) {
+            if child.kind() == "file_redirect" {
+                let redirected = self.redirection(child, state)?;
+                self.forget_content(&redirected, state);
+            }
+        }
+        Ok(Flow::PLAIN)
+    }
+}
+
+/// A word that is an option or is not makes different commands; each is looked at by itself.
+fn told_apart(words: &[Word]) -> Option<Vec<Vec<Word>>> {
+    let index = words.iter().skip(1).position(|word| {
+        word.texts.len() > 1 && word.texts.iter().any(|text| text.prefix().starts_with('-'))
+    })?;
+    let texts = words.get(index + 1)?.texts.clone();
+    let alternatives = texts.into_iter().map(|text| {
+        let mut words = words.to_vec();
+        if let Some(word) = words.get_mut(index + 1) {
+            *word = Word::one(text);
+        }
+        words
+    });
+    Some(alternatives.collect())
+}
+
+/// The shell runs what stands in the subscript of a name, even if it is quoted.
+pub(super) fn check_subscripts(word: &Word) -> Judged {
+    let runs = |text: &Text| {
+        let text = text.to_string();
+        text.contains("[$(") || text.contains("[`")
+    };
+    if word.texts.iter().any(runs) {
+        return Err(Denial::new("commands in subscripts are not allowed"));
+    }
+    Ok(())
+}
