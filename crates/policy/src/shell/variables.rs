@@ -104,9 +104,12 @@ impl<'tree> Walk<'_, 'tree> {
         if value.kind() == "array" {
             let mut texts = Vec::new();
             for item in named_children(value) {
-                for word in self.words(item.start_byte(), item.end_byte(), value, state)? {
-                    texts.extend(word.texts);
+                let words = self.words(item.start_byte(), item.end_byte(), value, state)?;
+                // `[key]=value` is an element of its own, of which only the value counts.
+                if ["]=", "]+="].iter().any(|it| self.text(item).contains(it)) {
+                    texts.push(Text::any());
                 }
+                texts.extend(words.into_iter().flat_map(|word| word.texts));
             }
             let texts = if texts.is_empty() { vec![Text::default()] } else { texts };
             return Ok(Word::among(texts, Count::Several));

@@ -182,7 +182,8 @@ impl<'tree> Walk<'_, 'tree> {
         let mut characters = rest.chars();
         match characters.next() {
             Some('(') if rest.starts_with("((") => {
-                let inner = node_at(node, at, &["arithmetic_expansion", "command_substitution"])
+                let inner = self
+                    .node_at(node, at, &["arithmetic_expansion", "command_substitution"])
                     .ok_or_else(not_understood)?;
                 self.substitutions(inner, state)?;
                 // In a heredoc the grammar takes sums for commands.
@@ -200,9 +201,9 @@ impl<'tree> Walk<'_, 'tree> {
             }
             Some('[') => Err(not_understood()),
             Some('{') => {
-                let inner = node_at(node, at, &["expansion"]).ok_or_else(not_understood)?;
+                let inner = self.node_at(node, at, &["expansion"]).ok_or_else(not_understood)?;
                 self.substitutions(inner, state)?;
-                let text = self.text(inner);
+                let text = self.text(inner).trim_start();
                 // The value is read once more as a prompt, and commands in it are run.
                 if text.contains("@P") {
                     return Err(not_understood());
@@ -252,29 +253,32 @@ impl<'tree> Walk<'_, 'tree> {
         state: &mut State<'tree>,
     ) -> Judged<(Word, usize)> {
         let kinds = ["command_substitution", "process_substitution"];
-        let inner = node_at(node, at, &kinds).ok_or_else(not_understood)?;
+        let inner = self.node_at(node, at, &kinds).ok_or_else(not_understood)?;
         self.substitutions(inner, state)?;
         Ok((self.substituted(inner, state), inner.end_byte()))
+    }
+
+    /// The node of one of these kinds that begins here. To the grammar, blanks before it in a string
+    /// belong to it.
+    fn node_at(&self, below: Node<'tree>, at: usize, kinds: &[&str]) -> Option<Node<'tree>> {
+        let mut node = below.descendant_for_byte_range(at, at + 1);
+        while let Some(candidate) = node {
+            let before = self.source.get(candidate.start_byte()..at);
+            let begins = before.is_some_and(|it| it.chars().all(char::is_whitespace));
+            if begins && kinds.contains(&candidate.kind()) {
+                return Some(candidate);
+            }
+            if candidate.id() == below.id() || !begins {
+                return None;
+            }
+            node = candidate.parent();
+        }
+        None
     }
 }
 
 fn not_understood() -> Denial {
     Denial::new("a word of the command could not be understood")
-}
-
-/// The node of one of these kinds that begins here.
-fn node_at<'tree>(below: Node<'tree>, at: usize, kinds: &[&str]) -> Option<Node<'tree>> {
-    let mut node = below.descendant_for_byte_range(at, at + 1);
-    while let Some(candidate) = node {
-        if candidate.start_byte() == at && kinds.contains(&candidate.kind()) {
-            return Some(candidate);
-        }
-        if candidate.id() == below.id() || candidate.start_byte() < at {
-            return None;
-        }
-        node = candidate.parent();
-    }
-    None
 }
 
 fn push_all(atoms: &mut Vec<Atom>, text: &str) {
