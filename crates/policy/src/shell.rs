@@ -22,6 +22,7 @@ use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 use disk::Disk;
 pub(crate) use state::{Flow, State, Stdin};
+use variables::Bindings;
 pub(crate) use word::folder_of;
 
 use crate::place::Cwd;
@@ -90,6 +91,16 @@ pub(crate) struct Walk<'a, 'tree> {
     pub(crate) bounds: &'a mut Bounds,
     seen: BTreeSet<usize>,
     called: BTreeSet<usize>,
+}
+
+/// What a simple command is made of.
+#[derive(Debug, Default)]
+struct Simple {
+    words: Vec<Word>,
+    /// What it reads, if it says so.
+    stdin: Option<Stdin>,
+    /// Variables that are set for it alone.
+    assigned: Vec<(String, Word)>,
 }
 
 /// Runs a source from a state; what it changes is in the state afterwards.
@@ -309,7 +320,9 @@ impl<'tree> Walk<'_, 'tree> {
             return Stdin::Unknown;
         }
         match self.words_of(node, &mut state.clone()) {
-            Ok((words, _)) if !state.calls_function(&words) => self.printed(&words, state),
+            Ok(simple) if !state.calls_function(&simple.words) => {
+                self.printed(&simple.words, state)
+            }
             Ok(_) | Err(_) => Stdin::Unknown,
         }
     }
@@ -322,37 +335,40 @@ impl<'tree> Walk<'_, 'tree> {
         more: Vec<Word>,
     ) -> Judged<Flow<'tree>> {
         let stdin = state.stdin.clone();
-        let (mut words, redirected) = self.words_of(node, state)?;
+        let simple = self.words_of(node, state)?;
+        let mut words = simple.words;
         words.extend(more);
-        if let Some(redirected) = redirected {
+        if let Some(redirected) = simple.stdin {
             state.stdin = redirected;
         }
-        let flow = self.call(words, state);
+        let bindings = Bindings::make(simple.assigned, &words, state);
+        let mut flow = self.call(words, state)?;
+        bindings.undo(state);
+        if let Some(succeeded) = &mut flow.success {
+            bindings.undo(succeeded);
+        }
         state.stdin = stdin;
-        flow
+        Ok(flow)
     }
 
-    /// The words of a simple command, and what it reads if it says so.
-    fn words_of(
-        &mut self,
-        node: Node<'tree>,
-        state: &mut State<'tree>,
-    ) -> Judged<(Vec<Word>, Option<Stdin>)> {
+    /// The words of a simple command, and what stands around them.
+    fn words_of(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Simple> {
         let mut ranges: Vec<(usize, usize)> = Vec::new();
-        let mut stdin = None;
+        let mut simple = Simple::default();
         let mut more = Vec::new();
         for child in node.children(&mut node.walk()) {
             match child.kind() {
                 "variable_assignment" if ranges.is_empty() => {
-                    self.seen.insert(child.id());
-                    self.check_variable(child)?;
-                    self.value_of(child, state)?;
+                    // Each assignment sees those before it, while the words see none of them.
+                    let mut bound = state.clone();
+                    bound.variables.extend(simple.assigned.iter().cloned());
+                    simple.assigned.push(self.assigned(child, &mut bound)?);
                 }
                 "file_redirect" | "heredoc_redirect" | "herestring_redirect" => {
                     let redirected = self.redirection(child, state)?;
                     self.forget_content(&redirected, state);
                     more.extend(redirected.words);
-                    stdin = redirected.stdin.or(stdin);
+                    simple.stdin = redirected.stdin.or(simple.stdin);
                 }
                 _ => match ranges.last_mut() {
                     Some((_, end)) if *end == child.start_byte() => *end = child.end_byte(),
@@ -360,12 +376,11 @@ impl<'tree> Walk<'_, 'tree> {
                 },
             }
         }
-        let mut words = Vec::new();
         for (start, end) in ranges {
-            words.extend(self.words(start, end, node, state)?);
+            simple.words.extend(self.words(start, end, node, state)?);
         }
-        words.extend(more);
-        Ok((words, stdin))
+        simple.words.extend(more);
+        Ok(simple)
     }
 
     /// Runs the commands inside words and expressions; what they change stays with them.

@@ -85,6 +85,11 @@ impl<'tree> State<'tree> {
         self.variables = other.variables;
     }
 
+    /// The value of a variable; one that was not set may come from the environment.
+    pub(crate) fn value_or_unknown(&self, name: &str) -> Word {
+        self.variables.get(name).cloned().unwrap_or_else(Word::any)
+    }
+
     /// Whether the first of these words may name a function.
     pub(crate) fn calls_function(&self, words: &[Word]) -> bool {
         let mut names = words.iter().take(1).flat_map(|word| &word.texts);

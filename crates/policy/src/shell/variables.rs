@@ -47,24 +47,102 @@ const DENIED: &[&str] = &[
     "ZIPOPT",
 ];
 
+/// Builtins for which some shells keep the variables that were set for them alone.
+const SPECIAL: &[&str] = &[
+    ".", ":", "break", "continue", "eval", "exec", "exit", "export", "readonly", "return", "set",
+    "shift", "source", "times", "trap", "unset",
+];
+
+/// Variables that are set for one command, as in `x=1 command`.
+pub(super) struct Bindings {
+    /// The names, with what they were and what they are for the command.
+    names: Vec<(String, Option<Word>, Word)>,
+    kept: Kept,
+}
+
+/// Whether such variables keep their value after the command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    Yes,
+    Perhaps,
+    No,
+}
+
+impl Bindings {
+    /// Sets variables for a command of these words.
+    pub(super) fn make(
+        assigned: Vec<(String, Word)>,
+        words: &[Word],
+        state: &mut State<'_>,
+    ) -> Self {
+        let special =
+            |name: &Text| name.as_literal().is_none_or(|it| it.is_empty() || SPECIAL.contains(&it));
+        let kept = match words.first() {
+            None => Kept::Yes,
+            Some(name) if state.calls_function(words) || name.texts.iter().any(special) => {
+                Kept::Perhaps
+            }
+            Some(_) => Kept::No,
+        };
+        let names = assigned
+            .into_iter()
+            .map(|(name, value)| {
+                let before = state.variables.insert(name.clone(), value.clone());
+                (name, before, value)
+            })
+            .collect();
+        Self { names, kept }
+    }
+
+    /// What is known after the command.
+    pub(super) fn undo(&self, state: &mut State<'_>) {
+        if self.kept == Kept::Yes {
+            return;
+        }
+        for (name, before, value) in self.names.iter().rev() {
+            let after = state.variables.remove(name);
+            if let Some(before) = before {
+                state.variables.insert(name.clone(), before.clone());
+            }
+            if self.kept == Kept::Perhaps {
+                let either = state.value_or_unknown(name).or(value);
+                let either = after.map_or_else(Word::any, |after| either.or(&after));
+                state.variables.insert(name.clone(), either);
+            }
+        }
+    }
+}
+
 impl<'tree> Walk<'_, 'tree> {
     pub(super) fn assign(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged {
+        let (name, value) = self.assigned(node, state)?;
+        state.variables.insert(name, value);
+        Ok(())
+    }
+
+    /// The name and the value of an assignment.
+    pub(super) fn assigned(
+        &mut self,
+        node: Node<'tree>,
+        state: &mut State<'tree>,
+    ) -> Judged<(String, Word)> {
         self.seen.insert(node.id());
         self.check_variable(node)?;
         let value = self.value_of(node, state)?;
         check_subscripts(&value)?;
-        let Some(name) = node.child_by_field_name("name") else { return Ok(()) };
+        let name = node.child_by_field_name("name").ok_or_else(|| {
+            Denial::new(format_args!("`{}` could not be understood", self.text(node)))
+        })?;
         // `list[3]=x` adds to what is there, and so does `x+=y`.
         let adds = name.kind() == "subscript"
             || node.children(&mut node.walk()).any(|child| child.kind() == "+=");
         let name = self.text(name).split('[').next().unwrap_or_default().to_owned();
         let value = if adds { Word { count: Count::Several, ..Word::any() } } else { value };
-        state.variables.insert(name, value);
-        Ok(())
+        Ok((name, value))
     }
 
     /// Some variables change what programs are or do.
-    pub(super) fn check_variable(&self, node: Node<'tree>) -> Judged {
+    fn check_variable(&self, node: Node<'tree>) -> Judged {
         let name = node.child_by_field_name("name").map(|name| self.text(name)).unwrap_or_default();
         let value = node.child_by_field_name("value").map(|value| self.text(value));
         self.check_variable_named(name, value.unwrap_or_default())
@@ -97,7 +175,7 @@ impl<'tree> Walk<'_, 'tree> {
         matches!(self.policy.place(&text, &Cwd::Unknown, Last::Followed), Place::Outside(_))
     }
 
-    pub(super) fn value_of(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Word> {
+    fn value_of(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Word> {
         let Some(value) = node.child_by_field_name("value") else {
             return Ok(Word::literal(""));
         };
