@@ -15,7 +15,7 @@ mod texts;
 mod wrappers;
 
 use crate::place::{Cwd, Last, Place, tidy};
-use crate::shell::{Flow, State, Stdin, Walk};
+use crate::shell::{Flow, IMPLIED, State, Stdin, Walk};
 use crate::text::{Count, Piece, Text, Word};
 use crate::{Denial, Judged};
 
@@ -57,7 +57,6 @@ const READERS: &[&str] = &[
     "fold",
     "free",
     "getconf",
-    "getopts",
     "grep",
     "groups",
     "hash",
@@ -146,9 +145,9 @@ const READERS: &[&str] = &[
 /// Programs of which it is known to which files they write, or which run what is looked at anyway.
 const TRACKED: &[&str] = &[
     ".", "awk", "bash", "builtin", "cd", "chmod", "command", "cp", "date", "env", "eval", "exec",
-    "exit", "find", "ionice", "kill", "mkdir", "nice", "nohup", "popd", "printf", "pushd", "read",
-    "return", "rm", "rmdir", "sed", "set", "sh", "shift", "source", "stdbuf", "taskset", "tee",
-    "time", "timeout", "touch", "trap", "xargs",
+    "exit", "find", "getopts", "ionice", "kill", "mkdir", "nice", "nohup", "popd", "printf",
+    "pushd", "read", "return", "rm", "rmdir", "sed", "set", "sh", "shift", "source", "stdbuf",
+    "taskset", "tee", "time", "timeout", "touch", "trap", "xargs",
 ];
 
 /// Readers that go through whole folders.
@@ -206,7 +205,10 @@ impl<'tree> Walk<'_, 'tree> {
             "source" | "." => self.source_file(words, state)?,
             "bash" | "sh" | "dash" | "zsh" | "ksh" | "ash" | "rbash" => self.shell(words, state)?,
             "trap" => self.trap(words, state)?,
-            "read" | "mapfile" | "readarray" => forget(words, state),
+            "read" | "mapfile" | "readarray" | "getopts" => {
+                forget(words, state);
+                forget(&IMPLIED.map(Word::literal), state);
+            }
             "set" | "shift" => state.parameters = None,
             "printf" => self.printf(words, state),
             "xargs" => self.xargs(words, state)?,
@@ -355,11 +357,13 @@ impl<'tree> Walk<'_, 'tree> {
     }
 
     fn printf(&self, words: &[Word], state: &mut State<'tree>) {
-        if let [option, name, ..] = words
-            && option.as_literal() == Some("-v")
-        {
-            forget(std::slice::from_ref(name), state);
+        // The first of several words may be an option with the name of any variable.
+        let several = words.len() > 1 || words.iter().any(|it| it.count == Count::Several);
+        if several && words.first().is_some_and(|it| it.texts.contains(&Text::any())) {
+            state.forget_all();
         }
+        let names: Vec<Word> = Options::read(words, "v", &[]).values(&["-v"]).cloned().collect();
+        forget(&names, state);
     }
 
     /// What a command would print, where that can be told.
@@ -441,11 +445,7 @@ fn forget(words: &[Word], state: &mut State<'_>) {
                 state.variables.insert(name, Word { count: Count::Several, ..Word::any() });
             }
             // Any variable at all may have been set.
-            None => {
-                for word in state.variables.values_mut() {
-                    *word = Word::any();
-                }
-            }
+            None => state.forget_all(),
         }
     }
 }

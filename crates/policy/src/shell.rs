@@ -10,6 +10,7 @@ mod disk;
 mod heredoc;
 mod redirect;
 mod state;
+mod traps;
 mod unseen;
 mod variables;
 mod word;
@@ -22,7 +23,9 @@ use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 use disk::Disk;
 pub(crate) use state::{Flow, State, Stdin};
+use traps::Traps;
 use variables::Bindings;
+pub(crate) use variables::IMPLIED;
 pub(crate) use word::folder_of;
 
 use crate::place::Cwd;
@@ -42,8 +45,14 @@ const MAX_STEPS: u32 = 20_000;
 
 /// Judges a command line.
 pub(crate) fn judge(policy: &Policy, source: &str, cwd: Cwd) -> Judged {
-    let mut bounds = Bounds { depth: 0, level: 0, steps: 0, disk: Disk::default() };
-    run_source(policy, source, &mut State::new(cwd), &mut bounds)
+    let (disk, traps) = (Disk::default(), Traps::default());
+    let mut bounds = Bounds { depth: 0, level: 0, steps: 0, disk, traps };
+    run_source(policy, source, &mut State::new(cwd), &mut bounds)?;
+    // They may have been run at any time since they were set.
+    while let Some((source, mut state)) = bounds.traps.next() {
+        run_source(policy, &source, &mut state, &mut bounds)?;
+    }
+    Ok(())
 }
 
 /// How far the walk has gone and what it has come by, over all sources.
@@ -53,6 +62,7 @@ pub(crate) struct Bounds {
     level: u32,
     steps: u32,
     pub(crate) disk: Disk,
+    pub(crate) traps: Traps,
 }
 
 impl Bounds {
@@ -170,6 +180,7 @@ impl<'tree> Walk<'_, 'tree> {
     ) -> Judged<Flow<'tree>> {
         self.bounds.descend()?;
         let flow = self.run_kind(node, state)?;
+        self.bounds.traps.meet(state);
         self.bounds.ascend();
         Ok(flow)
     }
@@ -363,6 +374,7 @@ impl<'tree> Walk<'_, 'tree> {
                     let mut bound = state.clone();
                     bound.variables.extend(simple.assigned.iter().cloned());
                     simple.assigned.push(self.assigned(child, &mut bound)?);
+                    self.forget_assigned_below(child, state);
                 }
                 "file_redirect" | "heredoc_redirect" | "herestring_redirect" => {
                     let redirected = self.redirection(child, state)?;
@@ -399,6 +411,9 @@ impl<'tree> Walk<'_, 'tree> {
                 }
             }
         } else {
+            if node.kind() == "expansion" {
+                self.forget_assigned_by(node, state);
+            }
             for child in named_children(node) {
                 self.substitutions(child, state)?;
             }

@@ -3,7 +3,9 @@
 use tree_sitter::Node;
 
 use super::state::{Defined, Function};
-use super::{Flow, State, Walk, named_children};
+use super::variables::Scope;
+use super::{Flow, State, Walk, descendants, named_children};
+use crate::place::Cwd;
 use crate::text::{Count, Text, Word};
 use crate::{Denial, Judged};
 
@@ -109,11 +111,69 @@ impl<'tree> Walk<'_, 'tree> {
     ) -> Judged {
         self.called.insert(body.id());
         self.bounds.enter()?;
-        let outer = state.parameters.replace(arguments.to_vec());
+        let before = state.clone();
+        state.hidden.clear();
+        state.parameters = Some(arguments.to_vec());
         self.run(body, state)?;
-        state.parameters = outer;
         self.bounds.leave();
+        let own = std::mem::replace(&mut state.hidden, before.hidden.clone());
+        for (name, hidden) in own.clone() {
+            match hidden {
+                Some(word) => state.variables.insert(name, word),
+                None => state.variables.remove(&name),
+            };
+        }
+        self.forget_declared(body, &before, state);
+        if self.may_end_early(body) {
+            let mut names = self.assigned_below(body);
+            names.retain(|name| !own.contains_key(name));
+            state.variables.extend(names.into_iter().map(|name| (name, Word::any())));
+            *state = state.clone().or(before.clone());
+            if self.moves_below(body) > 1 {
+                state.cwd = Cwd::Unknown;
+            }
+        }
+        state.parameters = before.parameters;
         Ok(())
+    }
+
+    /// Variables of which it is not known whether they were the function's own may be either.
+    fn forget_declared(&self, body: Node<'tree>, before: &State<'tree>, state: &mut State<'tree>) {
+        for node in descendants(body) {
+            if node.kind() != "declaration_command" || self.scope_of(node) != Scope::Either {
+                continue;
+            }
+            for child in named_children(node) {
+                let name = child.child_by_field_name("name").unwrap_or(child);
+                let name = self.text(name);
+                if state.variables.contains_key(name) {
+                    let either = state.value_or_unknown(name).or(&before.value_or_unknown(name));
+                    state.variables.insert(name.to_owned(), either);
+                }
+            }
+        }
+    }
+
+    /// Whether a function may end before its last statement.
+    fn may_end_early(&self, body: Node<'tree>) -> bool {
+        let last = named_children(body).last().map(Node::id);
+        self.commands_below(body).any(|(node, name)| name == "return" && Some(node.id()) != last)
+    }
+
+    /// How often a directory is changed below a node.
+    pub(super) fn moves_below(&self, node: Node<'tree>) -> usize {
+        self.commands_below(node)
+            .filter(|(_, name)| ["cd", "pushd", "popd", "builtin", "command"].contains(name))
+            .count()
+    }
+
+    /// The commands below a node with their names.
+    pub(super) fn commands_below(
+        &self,
+        node: Node<'tree>,
+    ) -> impl Iterator<Item = (Node<'tree>, &'tree str)> {
+        let commands = descendants(node).into_iter().filter(|it| it.kind() == "command");
+        commands.filter_map(|it| Some((it, self.text(it.child_by_field_name("name")?))))
     }
 
     pub(super) fn definition(

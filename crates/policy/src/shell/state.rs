@@ -7,15 +7,28 @@ use tree_sitter::Node;
 use crate::place::Cwd;
 use crate::text::{Text, Word};
 
+/// What splits words unless something else is said to.
+const BLANKS: &str = " \t\n";
+
 /// What is known at a point of a command line.
 #[derive(Debug, Clone)]
 pub(crate) struct State<'tree> {
     pub(crate) cwd: Cwd,
     pub(crate) variables: BTreeMap<String, Word>,
+    /// What variables were before the function that is running made them its own.
+    pub(crate) hidden: BTreeMap<String, Option<Word>>,
     pub(crate) functions: BTreeMap<String, Function<'tree>>,
     /// The parameters of the function or script that is running; `None` if they are not known.
     pub(crate) parameters: Option<Vec<Word>>,
     pub(crate) stdin: Stdin,
+}
+
+/// At which characters values are split.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Separators {
+    Blanks,
+    These(String),
+    Unknown,
 }
 
 /// What is known of a function.
@@ -62,6 +75,7 @@ impl<'tree> State<'tree> {
         Self {
             cwd,
             variables: BTreeMap::new(),
+            hidden: BTreeMap::new(),
             functions: BTreeMap::new(),
             parameters: None,
             stdin: Stdin::Inherited,
@@ -73,6 +87,7 @@ impl<'tree> State<'tree> {
         State {
             cwd: self.cwd.clone(),
             variables: self.variables.clone(),
+            hidden: BTreeMap::new(),
             functions: BTreeMap::new(),
             parameters: self.parameters.clone(),
             stdin: self.stdin.clone(),
@@ -87,7 +102,28 @@ impl<'tree> State<'tree> {
 
     /// The value of a variable; one that was not set may come from the environment.
     pub(crate) fn value_or_unknown(&self, name: &str) -> Word {
-        self.variables.get(name).cloned().unwrap_or_else(Word::any)
+        match self.variables.get(name) {
+            Some(word) => word.clone(),
+            None if name == "IFS" => Word::literal(BLANKS),
+            None => Word::any(),
+        }
+    }
+
+    /// Any variable at all may have been set.
+    pub(crate) fn forget_all(&mut self) {
+        self.variables.values_mut().for_each(|word| *word = Word::any());
+        self.variables.insert(String::from("IFS"), Word::any());
+    }
+
+    /// At which characters a value is split that is not quoted.
+    pub(crate) fn separators(&self) -> Separators {
+        let literals = self.value_or_unknown("IFS").texts;
+        let literals: Option<Vec<&str>> = literals.iter().map(Text::as_literal).collect();
+        match literals.as_deref() {
+            Some([BLANKS]) => Separators::Blanks,
+            Some(literals) => Separators::These(literals.concat()),
+            None => Separators::Unknown,
+        }
     }
 
     /// Whether the first of these words may name a function.
@@ -99,14 +135,13 @@ impl<'tree> State<'tree> {
     /// What is known if either of two ways was taken.
     pub(crate) fn or(mut self, other: Self) -> Self {
         self.cwd = self.cwd.or(&other.cwd);
-        let unset = Word::any();
         for (name, word) in &other.variables {
-            let own = self.variables.get(name).unwrap_or(&unset);
+            let own = self.value_or_unknown(name);
             self.variables.insert(name.clone(), own.or(word));
         }
         for (name, word) in &mut self.variables {
             if !other.variables.contains_key(name) {
-                *word = word.or(&unset);
+                *word = word.or(&other.value_or_unknown(name));
             }
         }
         for (name, function) in &mut self.functions {

@@ -47,8 +47,20 @@ const DENIED: &[&str] = &[
     "ZIPOPT",
 ];
 
+/// Variables that builtins set without being told their names.
+pub(crate) const IMPLIED: [&str; 3] = ["MAPFILE", "OPTARG", "REPLY"];
+
+/// Whose a variable is that is declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// The function's that is running, after which it is what it was before.
+    Function,
+    Shell,
+    Either,
+}
+
 /// Builtins for which some shells keep the variables that were set for them alone.
-const SPECIAL: &[&str] = &[
+pub(super) const SPECIAL: &[&str] = &[
     ".", ":", "break", "continue", "eval", "exec", "exit", "export", "readonly", "return", "set",
     "shift", "source", "times", "trap", "unset",
 ];
@@ -202,23 +214,65 @@ impl<'tree> Walk<'_, 'tree> {
         state: &mut State<'tree>,
     ) -> Judged<Flow<'tree>> {
         let unsets = node.kind() == "unset_command";
+        let scope = self.scope_of(node);
         for child in named_children(node) {
             let text = self.text(child);
             match child.kind() {
-                "variable_assignment" => self.assign(child, state)?,
+                "variable_assignment" => {
+                    let (name, value) = self.assigned(child, state)?;
+                    state.declare(name, Some(value), scope);
+                }
                 "variable_name" | "word" if unsets => {
                     // Without an option, a variable of that name comes first.
                     if let Some(function) = state.functions.get_mut(text) {
                         function.defined = Defined::Perhaps;
                     }
-                    state.variables.insert(text.to_owned(), Word::literal(""));
+                    // Without it, words are split at blanks again.
+                    if text == "IFS" {
+                        state.variables.remove(text);
+                    } else {
+                        state.variables.insert(text.to_owned(), Word::literal(""));
+                    }
                 }
-                "variable_name" => {}
+                "variable_name" => state.declare(text.to_owned(), None, scope),
                 // `declare -n` makes a name for another variable.
                 "word" if text.starts_with('-') && !text.contains('n') => {}
                 _ => return Err(Denial::new(format_args!("`{text}` could not be understood"))),
             }
         }
         Ok(Flow::PLAIN)
+    }
+
+    /// Whose the variables of a declaration are.
+    pub(super) fn scope_of(&self, declaration: Node<'tree>) -> Scope {
+        let keyword = declaration.child(0).map(|it| self.text(it)).unwrap_or_default();
+        let parents: Vec<_> = std::iter::successors(declaration.parent(), Node::parent).collect();
+        let is_in_function = parents.iter().any(|it| it.kind() == "function_definition");
+        let is_surely_run = parents.get(1).is_some_and(|it| it.kind() == "function_definition");
+        match keyword {
+            "local" if is_in_function && is_surely_run => Scope::Function,
+            "local" => Scope::Either,
+            "declare" | "typeset" if is_in_function => Scope::Either,
+            _ => Scope::Shell,
+        }
+    }
+}
+
+impl State<'_> {
+    fn declare(&mut self, name: String, value: Option<Word>, scope: Scope) {
+        let before = self.variables.get(&name).cloned();
+        let unknown = self.value_or_unknown(&name);
+        // Of a function's own variable nothing is known yet.
+        let value = match (value, scope) {
+            (Some(value), Scope::Function | Scope::Shell) => value,
+            (Some(value), Scope::Either) => value.or(&unknown),
+            (None, Scope::Function) => Word::literal(""),
+            (None, Scope::Either) => unknown.or(&Word::literal("")),
+            (None, Scope::Shell) => return,
+        };
+        if scope == Scope::Function {
+            self.hidden.entry(name.clone()).or_insert(before);
+        }
+        self.variables.insert(name, value);
     }
 }

@@ -4,8 +4,10 @@ mod expand;
 
 use tree_sitter::Node;
 
+pub(super) use expand::assigned_name;
 pub(crate) use expand::folder_of;
 
+use super::state::Separators;
 use super::{State, Walk};
 use crate::text::{Count, Piece, Text, Word};
 use crate::{Denial, Judged};
@@ -49,6 +51,10 @@ impl<'tree> Walk<'_, 'tree> {
     ) -> Judged<Vec<Word>> {
         let mut atoms = Vec::new();
         self.scan(start, end, Mode::Bare, node, state, &mut atoms)?;
+        let separators = state.separators();
+        if separators != Separators::Blanks {
+            atoms.iter_mut().for_each(|atom| split_otherwise(atom, &separators));
+        }
         let opened = atoms.iter().filter(|it| matches!(it, Atom::Char('{', Quoting::Bare))).count();
         if opened > MOST_BRACES {
             return Err(not_understood());
@@ -202,14 +208,18 @@ impl<'tree> Walk<'_, 'tree> {
             Some('[') => Err(not_understood()),
             Some('{') => {
                 let inner = self.node_at(node, at, &["expansion"]).ok_or_else(not_understood)?;
-                self.substitutions(inner, state)?;
                 let text = self.text(inner).trim_start();
                 // The value is read once more as a prompt, and commands in it are run.
                 if text.contains("@P") {
                     return Err(not_understood());
                 }
                 let text = text.strip_prefix("${").and_then(|it| it.strip_suffix('}'));
-                let word = self.expansion(text.ok_or_else(not_understood)?, state);
+                let text = text.ok_or_else(not_understood)?;
+                let word = self.expansion(text, state);
+                self.substitutions(inner, state)?;
+                if let Some(name) = assigned_name(text) {
+                    state.variables.insert(name.to_owned(), word.clone());
+                }
                 atoms.push(Atom::Value(word, quoting));
                 Ok(inner.end_byte())
             }
@@ -381,6 +391,26 @@ fn split(atoms: &[Atom]) -> Vec<Word> {
         words.push(joined(&current));
     }
     words
+}
+
+/// A value is no longer known if it may be split at something else than blanks.
+fn split_otherwise(atom: &mut Atom, separators: &Separators) {
+    let Atom::Value(word, Quoting::Bare) = atom else { return };
+    let separates = |it: char| match separators {
+        Separators::Blanks => it.is_whitespace(),
+        Separators::These(characters) => it.is_whitespace() || characters.contains(it),
+        Separators::Unknown => !it.is_ascii_alphanumeric(),
+    };
+    let stays = |text: &Text| {
+        text.pieces().iter().all(|piece| match piece {
+            Piece::Literal(literal) => !literal.contains(separates),
+            Piece::Plain | Piece::Job | Piece::Name => true,
+            Piece::Beneath | Piece::Any => false,
+        })
+    };
+    if !word.texts.iter().all(stays) {
+        *word = Word { count: Count::Several, ..Word::any() };
+    }
 }
 
 fn bare(text: Text) -> Atom {
