@@ -6,6 +6,7 @@
 
 mod abbreviations;
 mod archives;
+mod builtins;
 mod files;
 mod git;
 mod options;
@@ -14,9 +15,9 @@ mod shells;
 mod texts;
 mod wrappers;
 
-use crate::place::{Cwd, Last, Place, tidy};
+use crate::place::{Cwd, Last, Place};
 use crate::shell::{Flow, IMPLIED, State, Stdin, Walk};
-use crate::text::{Count, Piece, Text, Word};
+use crate::text::{Piece, Text, Word};
 use crate::{Denial, Judged};
 
 pub(crate) use options::Options;
@@ -106,7 +107,6 @@ const READERS: &[&str] = &[
     "sha256sum",
     "sha384sum",
     "sha512sum",
-    "shopt",
     "size",
     "sleep",
     "stat",
@@ -146,8 +146,8 @@ const READERS: &[&str] = &[
 const TRACKED: &[&str] = &[
     ".", "awk", "bash", "builtin", "cd", "chmod", "command", "cp", "date", "env", "eval", "exec",
     "exit", "find", "getopts", "ionice", "kill", "mkdir", "nice", "nohup", "popd", "printf",
-    "pushd", "read", "return", "rm", "rmdir", "sed", "set", "sh", "shift", "source", "stdbuf",
-    "taskset", "tee", "time", "timeout", "touch", "trap", "xargs",
+    "pushd", "read", "return", "rm", "rmdir", "sed", "set", "sh", "shift", "shopt", "source",
+    "stdbuf", "taskset", "tee", "time", "timeout", "touch", "trap", "xargs",
 ];
 
 /// Readers that go through whole folders.
@@ -206,11 +206,13 @@ impl<'tree> Walk<'_, 'tree> {
             "bash" | "sh" | "dash" | "zsh" | "ksh" | "ash" | "rbash" => self.shell(words, state)?,
             "trap" => self.trap(words, state)?,
             "read" | "mapfile" | "readarray" | "getopts" => {
-                forget(words, state);
-                forget(&IMPLIED.map(Word::literal), state);
+                self.forget(words, state)?;
+                self.forget(&IMPLIED.map(Word::literal), state)?;
             }
-            "set" | "shift" => state.parameters = None,
-            "printf" => self.printf(words, state),
+            "shift" => state.parameters = None,
+            "set" => self.set(words, state)?,
+            "shopt" => self.shopt(words)?,
+            "printf" => self.printf(words, state)?,
             "xargs" => self.xargs(words, state)?,
             "find" => self.find(words, state)?,
             "kill" => kill(words)?,
@@ -321,51 +323,6 @@ impl<'tree> Walk<'_, 'tree> {
         }
     }
 
-    fn change_directory(
-        &self,
-        base: &str,
-        words: &[Word],
-        state: &mut State<'tree>,
-    ) -> Judged<Flow<'tree>> {
-        let options = Options::read(words, "", &[]);
-        let target = match (base, options.positional.as_slice()) {
-            ("cd", []) => self.policy.home().map(|home| Word::literal(home.to_string_lossy())),
-            (_, [word]) if base != "popd" && word.as_literal() != Some("-") => Some(word.clone()),
-            _ => None,
-        };
-        let mut there = Vec::new();
-        let mut exists = true;
-        let texts = target.map(|word| word.texts).unwrap_or_default();
-        for text in &texts {
-            let (Some(name), Cwd::Among(from)) = (text.as_literal(), &state.cwd) else {
-                there.clear();
-                break;
-            };
-            for from in from {
-                let path = tidy(&from.join(name));
-                exists &= path.is_dir();
-                there.push(path);
-            }
-        }
-        let there = if there.is_empty() { Cwd::Unknown } else { Cwd::Among(there) };
-        let before = state.cwd.clone();
-        let mut succeeded = state.clone();
-        succeeded.cwd = there.clone();
-        // A folder that was there may have been removed by this very command.
-        state.cwd = if exists && !self.bounds.disk.removes { there } else { there.or(&before) };
-        Ok(Flow { success: Some(Box::new(succeeded)), ends: false })
-    }
-
-    fn printf(&self, words: &[Word], state: &mut State<'tree>) {
-        // The first of several words may be an option with the name of any variable.
-        let several = words.len() > 1 || words.iter().any(|it| it.count == Count::Several);
-        if several && words.first().is_some_and(|it| it.texts.contains(&Text::any())) {
-            state.forget_all();
-        }
-        let names: Vec<Word> = Options::read(words, "v", &[]).values(&["-v"]).cloned().collect();
-        forget(&names, state);
-    }
-
     /// What a command would print, where that can be told.
     pub(crate) fn printed(&self, words: &[Word], state: &State<'tree>) -> Stdin {
         let Some((name, words)) = words.split_first() else { return Stdin::Unknown };
@@ -433,21 +390,6 @@ fn path_parts(text: &Text) -> Vec<Text> {
         parts.push(text.clone());
     }
     parts
-}
-
-/// The variables of these names may have any value from now on.
-fn forget(words: &[Word], state: &mut State<'_>) {
-    for text in words.iter().flat_map(|word| &word.texts) {
-        match text.as_literal() {
-            Some(name) if name.starts_with('-') => {}
-            Some(name) => {
-                let name = name.split('[').next().unwrap_or_default().to_owned();
-                state.variables.insert(name, Word { count: Count::Several, ..Word::any() });
-            }
-            // Any variable at all may have been set.
-            None => state.forget_all(),
-        }
-    }
 }
 
 fn kill(words: &[Word]) -> Judged {

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
+use control::check_test;
 use disk::Disk;
 pub(crate) use state::{Flow, State, Stdin};
 use traps::Traps;
@@ -221,11 +222,10 @@ impl<'tree> Walk<'_, 'tree> {
                 self.repeated(node, state)
             }
             "function_definition" => self.definition(node, state),
-            // To a single bracket, `>` is a redirection, whatever the grammar says.
-            "test_command"
-                if !self.text(node).starts_with("[[") && self.text(node).contains('>') =>
-            {
-                Err(Denial::new("`>` in brackets writes a file; use -gt or [[ ]]"))
+            "test_command" => {
+                check_test(self.text(node))?;
+                self.substitutions(node, state)?;
+                Ok(Flow::PLAIN)
             }
             _ => {
                 self.substitutions(node, state)?;
@@ -374,7 +374,7 @@ impl<'tree> Walk<'_, 'tree> {
                     let mut bound = state.clone();
                     bound.variables.extend(simple.assigned.iter().cloned());
                     simple.assigned.push(self.assigned(child, &mut bound)?);
-                    self.forget_assigned_below(child, state);
+                    self.forget_assigned_below(child, state)?;
                 }
                 "file_redirect" | "heredoc_redirect" | "herestring_redirect" => {
                     let redirected = self.redirection(child, state)?;
@@ -412,7 +412,7 @@ impl<'tree> Walk<'_, 'tree> {
             }
         } else {
             if node.kind() == "expansion" {
-                self.forget_assigned_by(node, state);
+                self.forget_assigned_by(node, state)?;
             }
             for child in named_children(node) {
                 self.substitutions(child, state)?;

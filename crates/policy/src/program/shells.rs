@@ -1,5 +1,6 @@
 //! Shells in shells, and files that are run.
 
+use super::builtins::check_letters;
 use super::{Options, pythons};
 use crate::shell::{Flow, State, Stdin, Walk, run_source};
 use crate::text::{Text, Word};
@@ -80,9 +81,7 @@ impl<'tree> Walk<'_, 'tree> {
                 Some(letters) => {
                     is_code |= letters.contains('c');
                     is_stdin |= letters.contains('s');
-                    if letters.ends_with(['o', 'O']) {
-                        rest.next();
-                    }
+                    check_letters(letters, &mut rest)?;
                 }
                 None => {
                     first = Some(word);

@@ -7,9 +7,9 @@ use tree_sitter::Node;
 use super::variables::{IMPLIED, SPECIAL};
 use super::word::assigned_name;
 use super::{Flow, State, Walk, descendants, named_children};
-use crate::Judged;
 use crate::place::Cwd;
 use crate::text::{Count, Word};
+use crate::{Denial, Judged};
 
 impl<'tree> Walk<'_, 'tree> {
     pub(super) fn branches(
@@ -84,6 +84,7 @@ impl<'tree> Walk<'_, 'tree> {
         if node.kind() == "for_statement"
             && let Some(variable) = node.child_by_field_name("variable")
         {
+            self.check_variable_named(self.text(variable), "any")?;
             let values = self.values_of_loop(node, state)?;
             state.variables.insert(self.text(variable).to_owned(), values);
         }
@@ -172,4 +173,20 @@ impl<'tree> Walk<'_, 'tree> {
             it.chars().all(|it| it.is_ascii_alphanumeric() || it == '_') && !SPECIAL.contains(&it)
         })
     }
+}
+
+/// Checks a condition in brackets.
+pub(super) fn check_test(text: &str) -> Judged {
+    // To a single bracket, `>` is a redirection, whatever the grammar says.
+    if !text.starts_with("[[") && text.contains('>') {
+        return Err(Denial::new("`>` in brackets writes a file; use -gt or [[ ]]"));
+    }
+    // What stands in the subscript of a name is run, even if it is quoted.
+    let is_plain = |it: &str| it.chars().all(|it| it.is_alphanumeric() || "_[]@*'\"".contains(it));
+    let mut words = text.split_whitespace().skip_while(|it| *it != "-v").skip(1);
+    let named = words.next().is_none_or(is_plain) && !words.any(|it| it == "-v");
+    if !named || text.contains("[$(") || text.contains("[`") {
+        return Err(Denial::new("the name after -v must be a plain one, and only one"));
+    }
+    Ok(())
 }

@@ -6,6 +6,7 @@ use tree_sitter::Node;
 
 use super::super::state::Separators;
 use super::super::{State, Stdin, Walk, descendants, named_children};
+use crate::Judged;
 use crate::glob;
 use crate::place::Cwd;
 use crate::text::{Count, Piece, Text, Word};
@@ -70,10 +71,11 @@ impl<'tree> Walk<'_, 'tree> {
         &self,
         node: Node<'tree>,
         state: &mut State<'tree>,
-    ) {
+    ) -> Judged {
         for below in descendants(node).into_iter().filter(|it| it.kind() == "expansion") {
-            self.forget_assigned_by(below, state);
+            self.forget_assigned_by(below, state)?;
         }
+        Ok(())
     }
 
     /// The same for one expansion.
@@ -81,15 +83,17 @@ impl<'tree> Walk<'_, 'tree> {
         &self,
         expansion: Node<'tree>,
         state: &mut State<'tree>,
-    ) {
+    ) -> Judged {
         let text = self.text(expansion).trim_start().trim_start_matches("${");
         // The value of a variable is the name of the one that is set.
         if text.starts_with('!') && text.contains('=') {
             state.forget_all();
         }
         if let Some(name) = assigned_name(text) {
+            self.check_variable_named(name, "any")?;
             state.variables.insert(name.to_owned(), Word::any());
         }
+        Ok(())
     }
 
     /// What a substitution is replaced by.
