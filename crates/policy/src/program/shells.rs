@@ -64,7 +64,7 @@ impl<'tree> Walk<'_, 'tree> {
     }
 
     pub(super) fn shell(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
-        let mut inner = state.clone();
+        let mut inner = state.for_other_shell();
         let mut rest = words.iter();
         let (mut is_code, mut is_stdin) = (false, false);
         let mut first = None;
@@ -136,7 +136,7 @@ impl<'tree> Walk<'_, 'tree> {
                 self.python_words(words, state)
             }
             None | Some("sh" | "bash" | "dash" | "zsh" | "ksh") => {
-                let mut inner = state.clone();
+                let mut inner = state.for_other_shell();
                 inner.parameters = Some(words.to_vec());
                 run_source(self.policy, &content, &mut inner, self.bounds)
             }

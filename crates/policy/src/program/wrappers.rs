@@ -102,6 +102,7 @@ impl<'tree> Walk<'_, 'tree> {
                 [_] => Word { texts: vec![value], count: word.count },
                 _ => state.value_or_unknown(&name).or(&Word::one(value)),
             };
+            state.exported.insert(name.clone());
             state.variables.insert(name, value);
         }
         Ok(())

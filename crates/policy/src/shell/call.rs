@@ -46,7 +46,9 @@ impl<'tree> Walk<'_, 'tree> {
     ) -> Judged<Flow<'tree>> {
         if let Some(alternatives) = told_apart(&words) {
             for words in alternatives {
+                self.bounds.descend()?;
                 self.call_any(words, &mut state.clone(), callee)?;
+                self.bounds.ascend();
             }
             self.bounds.disk.removes = true;
             return Ok(Flow::PLAIN);
@@ -197,10 +199,21 @@ impl<'tree> Walk<'_, 'tree> {
     }
 }
 
-/// A word that is an option or is not makes different commands; each is looked at by itself.
+/// A word that is an option or is not makes different commands; each is looked at by itself. So is
+/// each of the codes that a shell or Python may be given.
 fn told_apart(words: &[Word]) -> Option<Vec<Vec<Word>>> {
-    let index = words.iter().skip(1).position(|word| {
-        word.texts.len() > 1 && word.texts.iter().any(|text| text.prefix().starts_with('-'))
+    let name = words.first()?.as_literal().unwrap_or_default();
+    let base = name.rsplit('/').next().unwrap_or_default();
+    let runs_code = ["bash", "sh"].contains(&base) || base.starts_with("python");
+    let index = words.windows(2).position(|pair| {
+        let [before, word] = pair else { return false };
+        let is_option = |text: &Text| text.prefix().starts_with('-');
+        let takes_code = |it: &str| it.starts_with('-') && it.ends_with('c');
+        let is_code = runs_code
+            && before.as_literal().is_some_and(takes_code)
+            && word.count == Count::One
+            && word.texts.iter().all(|it| it.as_literal().is_some());
+        word.texts.len() > 1 && (is_code || word.texts.iter().any(is_option))
     })?;
     let texts = words.get(index + 1)?.texts.clone();
     let alternatives = texts.into_iter().map(|text| {

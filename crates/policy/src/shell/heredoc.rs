@@ -204,7 +204,7 @@ fn double_quoted_end(source: &str, start: usize) -> Option<usize> {
 fn dollar_end(source: &str, start: usize) -> Option<usize> {
     let (allowed, close) = match source.get(start + 1..)?.chars().next() {
         Some('(') => (" _+%./:=,-", ')'),
-        Some('{') => ("_:-./", '}'),
+        Some('{') => ("_:-./[]@*#", '}'),
         Some('[') => return None,
         Some(_) | None => return Some(start + 1),
     };

@@ -1,6 +1,6 @@
 //! What is known at a point of a command line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tree_sitter::Node;
 
@@ -15,6 +15,8 @@ const BLANKS: &str = " \t\n";
 pub(crate) struct State<'tree> {
     pub(crate) cwd: Cwd,
     pub(crate) variables: BTreeMap<String, Word>,
+    /// Variables that other programs surely get, too.
+    pub(crate) exported: BTreeSet<String>,
     /// What variables were before the function that is running made them its own.
     pub(crate) hidden: BTreeMap<String, Option<Word>>,
     pub(crate) functions: BTreeMap<String, Function<'tree>>,
@@ -75,6 +77,7 @@ impl<'tree> State<'tree> {
         Self {
             cwd,
             variables: BTreeMap::new(),
+            exported: BTreeSet::new(),
             hidden: BTreeMap::new(),
             functions: BTreeMap::new(),
             parameters: None,
@@ -87,6 +90,7 @@ impl<'tree> State<'tree> {
         State {
             cwd: self.cwd.clone(),
             variables: self.variables.clone(),
+            exported: self.exported.clone(),
             hidden: BTreeMap::new(),
             functions: BTreeMap::new(),
             parameters: self.parameters.clone(),
@@ -98,6 +102,18 @@ impl<'tree> State<'tree> {
     pub(crate) fn take_over(&mut self, other: State<'_>) {
         self.cwd = other.cwd;
         self.variables = other.variables;
+        self.exported = other.exported;
+    }
+
+    /// What a shell knows that is started from here: it may not get what is not exported.
+    pub(crate) fn for_other_shell(&self) -> Self {
+        let mut other = self.clone();
+        for (name, word) in &mut other.variables {
+            if !self.exported.contains(name) && name != "IFS" {
+                *word = word.or(&Word::literal(""));
+            }
+        }
+        other
     }
 
     /// The value of a variable; one that was not set may come from the environment.
@@ -144,6 +160,7 @@ impl<'tree> State<'tree> {
                 *word = word.or(&other.value_or_unknown(name));
             }
         }
+        self.exported.retain(|name| other.exported.contains(name));
         for (name, function) in &mut self.functions {
             if !other.functions.contains_key(name) {
                 function.defined = Defined::Perhaps;
@@ -162,8 +179,8 @@ impl<'tree> State<'tree> {
     }
 }
 
-impl<'tree> Function<'tree> {
-    fn or(&mut self, other: Function<'tree>) {
+impl Function<'_> {
+    fn or(&mut self, other: Self) {
         for body in other.bodies {
             if self.bodies.iter().all(|it| it.id() != body.id()) {
                 self.bodies.push(body);

@@ -67,9 +67,16 @@ pub(super) const SPECIAL: &[&str] = &[
 
 /// Variables that are set for one command, as in `x=1 command`.
 pub(super) struct Bindings {
-    /// The names, with what they were and what they are for the command.
-    names: Vec<(String, Option<Word>, Word)>,
+    all: Vec<Binding>,
     kept: Kept,
+}
+
+struct Binding {
+    name: String,
+    before: Option<Word>,
+    value: Word,
+    /// Whether only this command gets it.
+    is_new: bool,
 }
 
 /// Whether such variables keep their value after the command.
@@ -96,22 +103,26 @@ impl Bindings {
             }
             Some(_) => Kept::No,
         };
-        let names = assigned
+        let all = assigned
             .into_iter()
             .map(|(name, value)| {
                 let before = state.variables.insert(name.clone(), value.clone());
-                (name, before, value)
+                let is_new = state.exported.insert(name.clone());
+                Binding { name, before, value, is_new }
             })
             .collect();
-        Self { names, kept }
+        Self { all, kept }
     }
 
     /// What is known after the command.
     pub(super) fn undo(&self, state: &mut State<'_>) {
-        if self.kept == Kept::Yes {
-            return;
-        }
-        for (name, before, value) in self.names.iter().rev() {
+        for Binding { name, before, value, is_new } in self.all.iter().rev() {
+            if *is_new {
+                state.exported.remove(name);
+            }
+            if self.kept == Kept::Yes {
+                continue;
+            }
             let after = state.variables.remove(name);
             if let Some(before) = before {
                 state.variables.insert(name.clone(), before.clone());
@@ -215,8 +226,15 @@ impl<'tree> Walk<'_, 'tree> {
     ) -> Judged<Flow<'tree>> {
         let unsets = node.kind() == "unset_command";
         let scope = self.scope_of(node);
-        for child in named_children(node) {
+        let children = named_children(node);
+        let exports = node.child(0).is_some_and(|it| self.text(it) == "export")
+            || children.iter().any(|it| it.kind() == "word" && self.text(*it).contains('x'));
+        for child in children {
             let text = self.text(child);
+            let name = child.child_by_field_name("name").unwrap_or(child);
+            if exports && !unsets {
+                state.exported.insert(self.text(name).to_owned());
+            }
             match child.kind() {
                 "variable_assignment" => {
                     let (name, value) = self.assigned(child, state)?;
@@ -227,6 +245,7 @@ impl<'tree> Walk<'_, 'tree> {
                     if let Some(function) = state.functions.get_mut(text) {
                         function.defined = Defined::Perhaps;
                     }
+                    state.exported.remove(text);
                     // Without it, words are split at blanks again.
                     if text == "IFS" {
                         state.variables.remove(text);
