@@ -168,6 +168,11 @@ impl<'tree> Walk<'_, 'tree> {
     fn check_variable(&self, node: Node<'tree>) -> Judged {
         let name = node.child_by_field_name("name").map(|name| self.text(name)).unwrap_or_default();
         let value = node.child_by_field_name("value").map(|value| self.text(value));
+        // `IFS=: read a b` splits what is read, of which nothing is known anyway.
+        let command = node.parent().and_then(|it| it.child_by_field_name("name"));
+        if name == "IFS" && command.is_some_and(|it| self.text(it) == "read") {
+            return Ok(());
+        }
         self.check_variable_named(name, value.unwrap_or_default())
     }
 

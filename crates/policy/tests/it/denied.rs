@@ -394,6 +394,7 @@ const DENIED: &[&str] = &[
     "X=; Y=X; : ${!Y:=../victim}; rm -rf $X",
     "IFS=,; X=src,../victim; rm -rf $X",
     "export IFS=,; X=src,../victim; rm -rf $X",
+    "read() { rm -rf $X; }; X=src:../victim; IFS=: read",
     "f() { local IFS=,; X=src,../victim; rm -rf $X; }; f",
     "read IFS <<< ,; X=src,../victim; rm -rf $X",
     "read IFS <<< /; X=(src .. .. victim); rm -rf \"${X[*]}\"",
