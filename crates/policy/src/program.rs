@@ -6,6 +6,7 @@
 
 mod abbreviations;
 mod archives;
+mod builtins;
 mod files;
 mod git;
 mod links;
@@ -16,9 +17,9 @@ mod shells;
 mod texts;
 mod wrappers;
 
-use crate::place::{Cwd, Last, Place, tidy};
-use crate::shell::{Flow, State, Stdin, Walk};
-use crate::text::{Count, Piece, Text, Word};
+use crate::place::{Cwd, Last, Place};
+use crate::shell::{Flow, IMPLIED, State, Stdin, Walk};
+use crate::text::{Piece, Text, Word};
 use crate::{Denial, Judged};
 
 pub(crate) use options::Options;
@@ -59,7 +60,6 @@ const READERS: &[&str] = &[
     "fold",
     "free",
     "getconf",
-    "getopts",
     "grep",
     "groups",
     "hash",
@@ -109,7 +109,6 @@ const READERS: &[&str] = &[
     "sha256sum",
     "sha384sum",
     "sha512sum",
-    "shopt",
     "size",
     "sleep",
     "stat",
@@ -148,9 +147,9 @@ const READERS: &[&str] = &[
 /// Programs of which it is known to which files they write, or which run what is looked at anyway.
 const TRACKED: &[&str] = &[
     ".", "awk", "bash", "builtin", "cd", "chmod", "command", "cp", "date", "env", "eval", "exec",
-    "exit", "find", "ionice", "kill", "mkdir", "nice", "nohup", "popd", "printf", "pushd", "read",
-    "return", "rm", "rmdir", "sed", "set", "sh", "shift", "source", "stdbuf", "taskset", "tee",
-    "time", "timeout", "touch", "trap", "xargs",
+    "exit", "find", "getopts", "ionice", "kill", "mkdir", "nice", "nohup", "popd", "printf",
+    "pushd", "read", "return", "rm", "rmdir", "sed", "set", "sh", "shift", "shopt", "source",
+    "stdbuf", "taskset", "tee", "time", "timeout", "touch", "trap", "xargs",
 ];
 
 /// Readers that go through whole folders.
@@ -210,9 +209,14 @@ impl<'tree> Walk<'_, 'tree> {
             "source" | "." => self.source_file(words, state)?,
             "bash" | "sh" | "dash" | "zsh" | "ksh" | "ash" | "rbash" => self.shell(words, state)?,
             "trap" => self.trap(words, state)?,
-            "read" | "mapfile" | "readarray" => forget(words, state),
-            "set" | "shift" => state.parameters = None,
-            "printf" => self.printf(words, state),
+            "read" | "mapfile" | "readarray" | "getopts" => {
+                self.forget(words, state)?;
+                self.forget(&IMPLIED.map(Word::literal), state)?;
+            }
+            "shift" => state.parameters = None,
+            "set" => self.set(words, state)?,
+            "shopt" => self.shopt(words)?,
+            "printf" => self.printf(words, state)?,
             "xargs" => self.xargs(words, state)?,
             "find" => self.find(words, state)?,
             "kill" => kill(words)?,
@@ -326,49 +330,6 @@ impl<'tree> Walk<'_, 'tree> {
         }
     }
 
-    fn change_directory(
-        &self,
-        base: &str,
-        words: &[Word],
-        state: &mut State<'tree>,
-    ) -> Judged<Flow<'tree>> {
-        let options = Options::read(words, "", &[]);
-        let target = match (base, options.positional.as_slice()) {
-            ("cd", []) => self.policy.home().map(|home| Word::literal(home.to_string_lossy())),
-            (_, [word]) if base != "popd" && word.as_literal() != Some("-") => Some(word.clone()),
-            _ => None,
-        };
-        let mut there = Vec::new();
-        let mut exists = true;
-        let texts = target.map(|word| word.texts).unwrap_or_default();
-        for text in &texts {
-            let (Some(name), Cwd::Among(from)) = (text.as_literal(), &state.cwd) else {
-                there.clear();
-                break;
-            };
-            for from in from {
-                let path = tidy(&from.join(name));
-                exists &= path.is_dir();
-                there.push(path);
-            }
-        }
-        let there = if there.is_empty() { Cwd::Unknown } else { Cwd::Among(there) };
-        let before = state.cwd.clone();
-        let mut succeeded = state.clone();
-        succeeded.cwd = there.clone();
-        // A folder that was there may have been removed by this very command.
-        state.cwd = if exists && !self.bounds.disk.removes { there } else { there.or(&before) };
-        Ok(Flow { success: Some(Box::new(succeeded)), ends: false })
-    }
-
-    fn printf(&self, words: &[Word], state: &mut State<'tree>) {
-        if let [option, name, ..] = words
-            && option.as_literal() == Some("-v")
-        {
-            forget(std::slice::from_ref(name), state);
-        }
-    }
-
     /// What a command would print, where that can be told.
     pub(crate) fn printed(&self, words: &[Word], state: &State<'tree>) -> Stdin {
         let Some((name, words)) = words.split_first() else { return Stdin::Unknown };
@@ -444,25 +405,6 @@ fn path_parts(text: &Text) -> Vec<Text> {
         parts.push(text.clone());
     }
     parts
-}
-
-/// The variables of these names may have any value from now on.
-fn forget(words: &[Word], state: &mut State<'_>) {
-    for text in words.iter().flat_map(|word| &word.texts) {
-        match text.as_literal() {
-            Some(name) if name.starts_with('-') => {}
-            Some(name) => {
-                let name = name.split('[').next().unwrap_or_default().to_owned();
-                state.variables.insert(name, Word { count: Count::Several, ..Word::any() });
-            }
-            // Any variable at all may have been set.
-            None => {
-                for word in state.variables.values_mut() {
-                    *word = Word::any();
-                }
-            }
-        }
-    }
 }
 
 fn kill(words: &[Word]) -> Judged {

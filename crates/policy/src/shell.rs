@@ -4,10 +4,14 @@
 //! grammar cuts some of them in two. At the end the walk looks back at the whole tree: a command or
 //! a redirection that it did not come by is denied, so that a gap in the walk is never a hole.
 
+mod call;
 mod control;
 mod disk;
+mod heredoc;
 mod redirect;
 mod state;
+mod traps;
+mod unseen;
 mod variables;
 mod word;
 
@@ -17,20 +21,22 @@ use std::time::{Duration, Instant};
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
+use control::check_test;
 use disk::Disk;
 pub(crate) use state::{Flow, State, Stdin};
+use traps::Traps;
+use variables::Bindings;
+pub(crate) use variables::IMPLIED;
 pub(crate) use word::folder_of;
 
 use crate::place::Cwd;
-use crate::text::{Count, Text, Word};
+use crate::text::Word;
 use crate::{Denial, Judged, Policy};
 
 /// Longer sources are not read.
 const MAX_SOURCE: usize = 256 << 10;
 /// Deeper nesting of shells in shells, or of functions, is not followed.
 const MAX_DEPTH: u32 = 12;
-/// More words of one command are not looked at.
-const MAX_WORDS: usize = 1000;
 /// How long the parser may take. Commands take microseconds; some made to be slow take minutes.
 const PARSE_TIME: Duration = Duration::from_secs(2);
 /// How deep the walk may recurse, over all sources: deeper trees would use up the stack.
@@ -40,8 +46,14 @@ const MAX_STEPS: u32 = 20_000;
 
 /// Judges a command line.
 pub(crate) fn judge(policy: &Policy, source: &str, cwd: Cwd) -> Judged {
-    let mut bounds = Bounds { depth: 0, level: 0, steps: 0, disk: Disk::default() };
-    run_source(policy, source, &mut State::new(cwd), &mut bounds)
+    let (disk, traps) = (Disk::default(), Traps::default());
+    let mut bounds = Bounds { depth: 0, level: 0, steps: 0, disk, traps };
+    run_source(policy, source, &mut State::new(cwd), &mut bounds)?;
+    // They may have been run at any time since they were set.
+    while let Some((source, mut state)) = bounds.traps.next() {
+        run_source(policy, &source, &mut state, &mut bounds)?;
+    }
+    Ok(())
 }
 
 /// How far the walk has gone and what it has come by, over all sources.
@@ -51,6 +63,7 @@ pub(crate) struct Bounds {
     level: u32,
     steps: u32,
     pub(crate) disk: Disk,
+    pub(crate) traps: Traps,
 }
 
 impl Bounds {
@@ -91,6 +104,16 @@ pub(crate) struct Walk<'a, 'tree> {
     called: BTreeSet<usize>,
 }
 
+/// What a simple command is made of.
+#[derive(Debug, Default)]
+struct Simple {
+    words: Vec<Word>,
+    /// What it reads, if it says so.
+    stdin: Option<Stdin>,
+    /// Variables that are set for it alone.
+    assigned: Vec<(String, Word)>,
+}
+
 /// Runs a source from a state; what it changes is in the state afterwards.
 pub(crate) fn run_source(
     policy: &Policy,
@@ -102,7 +125,14 @@ pub(crate) fn run_source(
     if source.len() > MAX_SOURCE {
         return Err(Denial::new("the command is too long to be understood"));
     }
-    let tree = parse(source)?;
+    let rewritten;
+    let (source, tree) = match parse(source) {
+        Some(tree) => (source, tree),
+        None => {
+            rewritten = heredoc::rewritten(source).ok_or_else(|| unreadable(source))?;
+            (rewritten.as_str(), parse(&rewritten).ok_or_else(|| unreadable(source))?)
+        }
+    };
     let mut inner = state.for_other_source();
     let mut walk = Walk { policy, source, bounds, seen: BTreeSet::new(), called: BTreeSet::new() };
     walk.run(tree.root_node(), &mut inner)?;
@@ -113,10 +143,9 @@ pub(crate) fn run_source(
     Ok(())
 }
 
-fn parse(source: &str) -> Judged<Tree> {
-    let unreadable = || Denial::new("the command cannot be read as a shell command");
+fn parse(source: &str) -> Option<Tree> {
     let mut parser = Parser::new();
-    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).map_err(|_| unreadable())?;
+    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
     // The grammar's scanner looks characters up in tables of the C library, and crashes beyond their
     // ends. To a shell all of those are just letters of a word, so it is shown others of equal length.
     let ascii: Vec<u8> = source.bytes().map(|it| if it.is_ascii() { it } else { b'%' }).collect();
@@ -126,8 +155,17 @@ fn parse(source: &str) -> Judged<Tree> {
     };
     let options = ParseOptions::new().progress_callback(&mut progress);
     let mut input = |offset: usize, _| ascii.get(offset..).unwrap_or_default();
-    let tree = parser.parse_with_options(&mut input, None, Some(options)).ok_or_else(unreadable)?;
-    if tree.root_node().has_error() { Err(unreadable()) } else { Ok(tree) }
+    let tree = parser.parse_with_options(&mut input, None, Some(options))?;
+    (!tree.root_node().has_error()).then_some(tree)
+}
+
+fn unreadable(source: &str) -> Denial {
+    let advice = if source.contains("<<") {
+        "; put redirections before <<, or write the script to a file first"
+    } else {
+        ""
+    };
+    Denial::new(format_args!("the command cannot be read as a shell command{advice}"))
 }
 
 impl<'tree> Walk<'_, 'tree> {
@@ -143,6 +181,7 @@ impl<'tree> Walk<'_, 'tree> {
     ) -> Judged<Flow<'tree>> {
         self.bounds.descend()?;
         let flow = self.run_kind(node, state)?;
+        self.bounds.traps.meet(state);
         self.bounds.ascend();
         Ok(flow)
     }
@@ -183,11 +222,10 @@ impl<'tree> Walk<'_, 'tree> {
                 self.repeated(node, state)
             }
             "function_definition" => self.definition(node, state),
-            // To a single bracket, `>` is a redirection, whatever the grammar says.
-            "test_command"
-                if !self.text(node).starts_with("[[") && self.text(node).contains('>') =>
-            {
-                Err(Denial::new("`>` in brackets writes a file; use -gt or [[ ]]"))
+            "test_command" => {
+                check_test(self.text(node))?;
+                self.substitutions(node, state)?;
+                Ok(Flow::PLAIN)
             }
             _ => {
                 self.substitutions(node, state)?;
@@ -293,8 +331,10 @@ impl<'tree> Walk<'_, 'tree> {
             return Stdin::Unknown;
         }
         match self.words_of(node, &mut state.clone()) {
-            Ok((words, _)) => self.printed(&words, state),
-            Err(_) => Stdin::Unknown,
+            Ok(simple) if !state.calls_function(&simple.words) => {
+                self.printed(&simple.words, state)
+            }
+            Ok(_) | Err(_) => Stdin::Unknown,
         }
     }
 
@@ -306,37 +346,41 @@ impl<'tree> Walk<'_, 'tree> {
         more: Vec<Word>,
     ) -> Judged<Flow<'tree>> {
         let stdin = state.stdin.clone();
-        let (mut words, redirected) = self.words_of(node, state)?;
+        let simple = self.words_of(node, state)?;
+        let mut words = simple.words;
         words.extend(more);
-        if let Some(redirected) = redirected {
+        if let Some(redirected) = simple.stdin {
             state.stdin = redirected;
         }
-        let flow = self.call(words, state);
+        let bindings = Bindings::make(simple.assigned, &words, state);
+        let mut flow = self.call(words, state)?;
+        bindings.undo(state);
+        if let Some(succeeded) = &mut flow.success {
+            bindings.undo(succeeded);
+        }
         state.stdin = stdin;
-        flow
+        Ok(flow)
     }
 
-    /// The words of a simple command, and what it reads if it says so.
-    fn words_of(
-        &mut self,
-        node: Node<'tree>,
-        state: &mut State<'tree>,
-    ) -> Judged<(Vec<Word>, Option<Stdin>)> {
+    /// The words of a simple command, and what stands around them.
+    fn words_of(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Simple> {
         let mut ranges: Vec<(usize, usize)> = Vec::new();
-        let mut stdin = None;
+        let mut simple = Simple::default();
         let mut more = Vec::new();
         for child in node.children(&mut node.walk()) {
             match child.kind() {
                 "variable_assignment" if ranges.is_empty() => {
-                    self.seen.insert(child.id());
-                    self.check_variable(child)?;
-                    self.value_of(child, state)?;
+                    // Each assignment sees those before it, while the words see none of them.
+                    let mut bound = state.clone();
+                    bound.variables.extend(simple.assigned.iter().cloned());
+                    simple.assigned.push(self.assigned(child, &mut bound)?);
+                    self.forget_assigned_below(child, state)?;
                 }
                 "file_redirect" | "heredoc_redirect" | "herestring_redirect" => {
                     let redirected = self.redirection(child, state)?;
                     self.forget_content(&redirected, state);
                     more.extend(redirected.words);
-                    stdin = redirected.stdin.or(stdin);
+                    simple.stdin = redirected.stdin.or(simple.stdin);
                 }
                 _ => match ranges.last_mut() {
                     Some((_, end)) if *end == child.start_byte() => *end = child.end_byte(),
@@ -344,79 +388,11 @@ impl<'tree> Walk<'_, 'tree> {
                 },
             }
         }
-        let mut words = Vec::new();
         for (start, end) in ranges {
-            words.extend(self.words(start, end, node, state)?);
+            simple.words.extend(self.words(start, end, node, state)?);
         }
-        words.extend(more);
-        Ok((words, stdin))
-    }
-
-    /// Calls what the first word names: a function, or a program.
-    pub(crate) fn call(
-        &mut self,
-        words: Vec<Word>,
-        state: &mut State<'tree>,
-    ) -> Judged<Flow<'tree>> {
-        if let Some(alternatives) = told_apart(&words) {
-            for words in alternatives {
-                self.call(words, &mut state.clone())?;
-            }
-            self.bounds.disk.removes = true;
-            return Ok(Flow::PLAIN);
-        }
-        if words.len() > MAX_WORDS {
-            return Err(Denial::new("there are too many words to be understood"));
-        }
-        for word in &words {
-            check_subscripts(word)?;
-        }
-        let Some((name, arguments)) = words.split_first() else { return Ok(Flow::PLAIN) };
-        let unknown = || Denial::new("it cannot be told which program would be run");
-        if name.count == Count::Several {
-            return Err(unknown());
-        }
-        let mut flow = Flow::PLAIN;
-        for text in &name.texts {
-            let Some(name) = text.as_literal() else { return Err(unknown()) };
-            flow = match state.functions.get(name).copied() {
-                // A variable without a value is no word at all.
-                _ if name.is_empty() => self.call(arguments.to_vec(), state)?,
-                Some(body) => self.call_function(body, arguments, state)?,
-                None => self.program(name, arguments, state)?,
-            };
-        }
-        Ok(if name.texts.len() == 1 { flow } else { Flow::PLAIN })
-    }
-
-    fn call_function(
-        &mut self,
-        body: Node<'tree>,
-        arguments: &[Word],
-        state: &mut State<'tree>,
-    ) -> Judged<Flow<'tree>> {
-        self.called.insert(body.id());
-        self.bounds.enter()?;
-        let outer = state.parameters.replace(arguments.to_vec());
-        self.run(body, state)?;
-        state.parameters = outer;
-        self.bounds.leave();
-        Ok(Flow::PLAIN)
-    }
-
-    fn definition(&mut self, node: Node<'tree>, state: &mut State<'tree>) -> Judged<Flow<'tree>> {
-        if let (Some(name), Some(body)) =
-            (node.child_by_field_name("name"), node.child_by_field_name("body"))
-        {
-            state.functions.insert(self.text(name).to_owned(), body);
-        }
-        for child in named_children(node) {
-            if child.kind() == "file_redirect" {
-                let redirected = self.redirection(child, state)?;
-                self.forget_content(&redirected, state);
-            }
-        }
-        Ok(Flow::PLAIN)
+        simple.words.extend(more);
+        Ok(simple)
     }
 
     /// Runs the commands inside words and expressions; what they change stays with them.
@@ -435,6 +411,9 @@ impl<'tree> Walk<'_, 'tree> {
                 }
             }
         } else {
+            if node.kind() == "expansion" {
+                self.forget_assigned_by(node, state)?;
+            }
             for child in named_children(node) {
                 self.substitutions(child, state)?;
             }
@@ -442,63 +421,6 @@ impl<'tree> Walk<'_, 'tree> {
         self.bounds.ascend();
         Ok(())
     }
-
-    /// Functions that nothing called might still be, by a trap or another shell.
-    fn check_uncalled(&mut self, root: Node<'tree>, state: &State<'tree>) -> Judged {
-        for node in descendants(root) {
-            if node.kind() == "function_definition"
-                && self.seen.contains(&node.id())
-                && let Some(body) = node.child_by_field_name("body")
-                && !self.called.contains(&body.id())
-            {
-                self.run(body, &mut State { parameters: None, ..state.clone() })?;
-            }
-        }
-        Ok(())
-    }
-
-    fn check_unseen(&self, root: Node<'tree>) -> Judged {
-        let effects =
-            ["command", "file_redirect", "declaration_command", "variable_assignment", "pipeline"];
-        let unseen = descendants(root)
-            .into_iter()
-            .find(|node| effects.contains(&node.kind()) && !self.seen.contains(&node.id()));
-        match unseen {
-            Some(node) => {
-                let part = self.text(node);
-                Err(Denial::new(format_args!("the part `{part}` could not be understood")))
-            }
-            None => Ok(()),
-        }
-    }
-}
-
-/// A word that is an option or is not makes different commands; each is looked at by itself.
-fn told_apart(words: &[Word]) -> Option<Vec<Vec<Word>>> {
-    let index = words.iter().skip(1).position(|word| {
-        word.texts.len() > 1 && word.texts.iter().any(|text| text.prefix().starts_with('-'))
-    })?;
-    let texts = words.get(index + 1)?.texts.clone();
-    let alternatives = texts.into_iter().map(|text| {
-        let mut words = words.to_vec();
-        if let Some(word) = words.get_mut(index + 1) {
-            *word = Word::one(text);
-        }
-        words
-    });
-    Some(alternatives.collect())
-}
-
-/// The shell runs what stands in the subscript of a name, even if it is quoted.
-fn check_subscripts(word: &Word) -> Judged {
-    let runs = |text: &Text| {
-        let text = text.to_string();
-        text.contains("[$(") || text.contains("[`")
-    };
-    if word.texts.iter().any(runs) {
-        return Err(Denial::new("commands in subscripts are not allowed"));
-    }
-    Ok(())
 }
 
 pub(crate) fn named_children(node: Node<'_>) -> Vec<Node<'_>> {

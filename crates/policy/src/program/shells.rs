@@ -1,5 +1,6 @@
 //! Shells in shells, and files that are run.
 
+use super::builtins::check_letters;
 use super::{Options, pythons};
 use crate::shell::{Flow, State, Stdin, Walk, run_source};
 use crate::text::{Text, Word};
@@ -14,6 +15,7 @@ impl<'tree> Walk<'_, 'tree> {
     pub(super) fn eval(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged<Flow<'tree>> {
         let literals: Option<Vec<&str>> = words.iter().map(Word::as_literal).collect();
         let source = literals.ok_or_else(unseen)?.join(" ");
+        self.check_functions_in(&source, state)?;
         run_source(self.policy, &source, state, self.bounds)?;
         Ok(Flow::PLAIN)
     }
@@ -28,21 +30,41 @@ impl<'tree> Walk<'_, 'tree> {
         }
         let source =
             self.bounds.disk.script_in(text, &state.cwd).ok_or_else(|| unreadable(text))?;
+        self.check_functions_in(&source, state)?;
         run_source(self.policy, &source, state, self.bounds)
     }
 
     pub(super) fn trap(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
-        match Options::read(words, "", &[]).positional.first() {
-            None => Ok(()),
-            Some(code) => match code.as_literal() {
-                Some(source) => self.run_apart(source, state),
-                None => Err(unseen()),
-            },
+        let options = Options::read(words, "", &[]);
+        let Some((code, signals)) = options.positional.split_first() else { return Ok(()) };
+        let source = code.as_literal().ok_or_else(unseen)?;
+        self.bounds.traps.set(source, state);
+        let mut inner = state.clone();
+        run_source(self.policy, source, &mut inner, self.bounds)?;
+        let at_the_end = |it: &Word| matches!(it.as_literal(), Some("EXIT" | "0"));
+        if signals.iter().all(at_the_end) {
+            return Ok(());
         }
+        self.check_functions_in(source, state)?;
+        check_unchanged(&inner, state)
+    }
+
+    /// Another source does not know the functions of this one. If it calls them, they must not change
+    /// what it relies on.
+    fn check_functions_in(&mut self, source: &str, state: &State<'tree>) -> Judged {
+        let separates = |it: char| !it.is_ascii_alphanumeric() && !"_-.".contains(it);
+        for word in source.split(separates) {
+            if state.functions.contains_key(word) {
+                let mut inner = State { parameters: None, ..state.clone() };
+                self.call(vec![Word::literal(word)], &mut inner)?;
+                check_unchanged(&inner, state)?;
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn shell(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
-        let mut inner = state.clone();
+        let mut inner = state.for_other_shell();
         let mut rest = words.iter();
         let (mut is_code, mut is_stdin) = (false, false);
         let mut first = None;
@@ -59,9 +81,7 @@ impl<'tree> Walk<'_, 'tree> {
                 Some(letters) => {
                     is_code |= letters.contains('c');
                     is_stdin |= letters.contains('s');
-                    if letters.ends_with(['o', 'O']) {
-                        rest.next();
-                    }
+                    check_letters(letters, &mut rest)?;
                 }
                 None => {
                     first = Some(word);
@@ -86,6 +106,7 @@ impl<'tree> Walk<'_, 'tree> {
             },
         };
         inner.parameters = Some(rest.cloned().collect());
+        self.check_functions_in(&source, state)?;
         run_source(self.policy, &source, &mut inner, self.bounds)
     }
 
@@ -115,7 +136,7 @@ impl<'tree> Walk<'_, 'tree> {
                 self.python_words(words, state)
             }
             None | Some("sh" | "bash" | "dash" | "zsh" | "ksh") => {
-                let mut inner = state.clone();
+                let mut inner = state.for_other_shell();
                 inner.parameters = Some(words.to_vec());
                 run_source(self.policy, &content, &mut inner, self.bounds)
             }
@@ -125,6 +146,14 @@ impl<'tree> Walk<'_, 'tree> {
             }
         }
     }
+}
+
+/// Code that is run at any time must leave variables and the directory as they are.
+fn check_unchanged(after: &State<'_>, before: &State<'_>) -> Judged {
+    if after.variables == before.variables && after.cwd == before.cwd {
+        return Ok(());
+    }
+    Err(Denial::new("it would change variables or the directory where that cannot be followed"))
 }
 
 fn unseen() -> Denial {

@@ -36,10 +36,8 @@ impl<'tree> Walk<'_, 'tree> {
                 index += 1;
                 break;
             }
-            if let (true, Some((name, value))) =
-                (base == "env" && !text.starts_with('-'), text.split_once('='))
-            {
-                self.check_variable_named(name, value)?;
+            if base == "env" && !text.starts_with('-') && text.contains('=') {
+                self.bind_in_environment(word, &mut inner)?;
                 index += 1;
                 continue;
             }
@@ -55,6 +53,9 @@ impl<'tree> Walk<'_, 'tree> {
                 && (has("CS") || text.starts_with("--chdir") || text.starts_with("--split"))
             {
                 return Err(Denial::new(format_args!("{text} is not allowed here; use cd")));
+            }
+            if base == "env" && (has("iu") || text == "-" || text.starts_with("--")) {
+                inner.variables.values_mut().for_each(|it| *it = it.or(&Word::literal("")));
             }
             if base == "time" {
                 let options = Options::read(words.get(index..).unwrap_or_default(), short, long);
@@ -73,20 +74,40 @@ impl<'tree> Walk<'_, 'tree> {
             self.write_here(state)?;
         }
         // Builtins act on this shell; everything else gets a process of its own.
-        if matches!(base, "command" | "builtin" | "time") {
+        if matches!(base, "command" | "builtin") {
             return self.call_program(rest, state);
+        }
+        // The word of the shell calls functions, the program of the same name does not.
+        if base == "time" {
+            let name = rest.first().and_then(Word::as_literal).unwrap_or_default();
+            if state.functions.contains_key(name) {
+                self.call_program(rest.clone(), &mut inner)?;
+            }
+            return self.call(rest, state);
         }
         self.call_program(rest, &mut inner)?;
         Ok(Flow { success: None, ends: base == "exec" })
     }
 
-    /// Calls a program even if a function has its name.
-    pub(super) fn call_program(
-        &mut self,
-        words: Vec<Word>,
-        state: &mut State<'tree>,
-    ) -> Judged<Flow<'tree>> {
-        self.call(words, state)
+    /// `name=value` before the program that `env` runs.
+    fn bind_in_environment(&self, word: &Word, state: &mut State<'tree>) -> Judged {
+        let is_name = |it: char| it.is_ascii_alphanumeric() || it == '_';
+        for text in &word.texts {
+            let name = text.prefix().split_once('=').map(|(name, _)| name.to_owned());
+            // Other names are those of functions, whose bodies would be their values.
+            let name = name.filter(|it| it.chars().all(is_name)).ok_or_else(|| {
+                Denial::new(format_args!("it cannot be told which variable {text} would set"))
+            })?;
+            let value = text.without_prefix(name.len() + 1);
+            self.check_variable_named(&name, &value.to_string())?;
+            let value = match word.texts.as_slice() {
+                [_] => Word { texts: vec![value], count: word.count },
+                _ => state.value_or_unknown(&name).or(&Word::one(value)),
+            };
+            state.exported.insert(name.clone());
+            state.variables.insert(name, value);
+        }
+        Ok(())
     }
 
     /// `xargs program`: more words come from what is read.

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use tree_sitter::Node;
 
+use super::variables::{IMPLIED, SPECIAL};
+use super::word::assigned_name;
 use super::{Flow, State, Walk, descendants, named_children};
-use crate::Judged;
 use crate::place::Cwd;
 use crate::text::{Count, Word};
+use crate::{Denial, Judged};
 
 impl<'tree> Walk<'_, 'tree> {
     pub(super) fn branches(
@@ -52,18 +54,19 @@ impl<'tree> Walk<'_, 'tree> {
         node: Node<'tree>,
         state: &mut State<'tree>,
     ) -> Judged<Flow<'tree>> {
+        let (items, values): (Vec<_>, Vec<_>) =
+            named_children(node).into_iter().partition(|child| child.kind() == "case_item");
+        for value in values {
+            self.substitutions(value, state)?;
+        }
         let mut after = state.clone();
-        for child in named_children(node) {
-            if child.kind() == "case_item" {
-                self.seen.insert(child.id());
-                let mut taken = state.clone();
-                for part in named_children(child) {
-                    self.run(part, &mut taken)?;
-                }
-                after = after.or(taken);
-            } else {
-                self.substitutions(child, state)?;
+        for item in items {
+            self.seen.insert(item.id());
+            let mut taken = state.clone();
+            for part in named_children(item) {
+                self.run(part, &mut taken)?;
             }
+            after = after.or(taken);
         }
         *state = after;
         Ok(Flow::PLAIN)
@@ -81,6 +84,7 @@ impl<'tree> Walk<'_, 'tree> {
         if node.kind() == "for_statement"
             && let Some(variable) = node.child_by_field_name("variable")
         {
+            self.check_variable_named(self.text(variable), "any")?;
             let values = self.values_of_loop(node, state)?;
             state.variables.insert(self.text(variable).to_owned(), values);
         }
@@ -101,6 +105,11 @@ impl<'tree> Walk<'_, 'tree> {
             if round == 1 {
                 state.cwd = Cwd::Unknown;
             }
+        }
+        // It may have ended anywhere between.
+        let mut names = self.commands_below(node).map(|(_, name)| name);
+        if names.any(|it| matches!(it, "break" | "continue")) && self.moves_below(node) > 1 {
+            state.cwd = Cwd::Unknown;
         }
         Ok(Flow::PLAIN)
     }
@@ -125,21 +134,26 @@ impl<'tree> Walk<'_, 'tree> {
     }
 
     /// Names that are given a value anywhere below a node.
-    fn assigned_below(&self, node: Node<'tree>) -> BTreeSet<String> {
+    pub(super) fn assigned_below(&self, node: Node<'tree>) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         for below in descendants(node) {
             match below.kind() {
-                "variable_assignment" => {
-                    names.extend(
-                        below.child_by_field_name("name").map(|it| self.text(it).to_owned()),
-                    );
+                "variable_assignment" if !self.is_for_one_command(below) => {
+                    let name = below.child_by_field_name("name").map(|it| self.text(it));
+                    names.extend(name.and_then(|it| it.split('[').next()).map(str::to_owned));
                 }
                 "command" => {
-                    let words: Vec<_> = self.text(below).split_whitespace().collect();
-                    if matches!(words.first(), Some(&("read" | "mapfile" | "readarray" | "printf")))
-                    {
-                        names.extend(words.iter().skip(1).map(|&word| word.to_owned()));
+                    let name = below.child_by_field_name("name").map(|it| self.text(it));
+                    if let Some("read" | "mapfile" | "readarray" | "printf" | "getopts") = name {
+                        let words = self.text(below).split_whitespace();
+                        let names_only = words.map(|it| it.trim_matches(['"', '\'']));
+                        names.extend(names_only.map(|it| it.trim_start_matches("-v").to_owned()));
+                        names.extend(IMPLIED.iter().map(|&it| it.to_owned()));
                     }
+                }
+                "expansion" => {
+                    let inner = self.text(below).trim_start().trim_start_matches("${");
+                    names.extend(assigned_name(inner).map(str::to_owned));
                 }
                 "variable_name" => {
                     let of_a_loop = below.parent().is_some_and(|it| it.kind() == "for_statement");
@@ -150,4 +164,29 @@ impl<'tree> Walk<'_, 'tree> {
         }
         names
     }
+
+    /// Whether an assignment is gone after the command before which it stands.
+    fn is_for_one_command(&self, assignment: Node<'tree>) -> bool {
+        let command = assignment.parent().filter(|it| it.kind() == "command");
+        let name = command.and_then(|it| it.child_by_field_name("name")).map(|it| self.text(it));
+        name.is_some_and(|it| {
+            it.chars().all(|it| it.is_ascii_alphanumeric() || it == '_') && !SPECIAL.contains(&it)
+        })
+    }
+}
+
+/// Checks a condition in brackets.
+pub(super) fn check_test(text: &str) -> Judged {
+    // To a single bracket, `>` is a redirection, whatever the grammar says.
+    if !text.starts_with("[[") && text.contains('>') {
+        return Err(Denial::new("`>` in brackets writes a file; use -gt or [[ ]]"));
+    }
+    // What stands in the subscript of a name is run, even if it is quoted.
+    let is_plain = |it: &str| it.chars().all(|it| it.is_alphanumeric() || "_[]@*'\"".contains(it));
+    let mut words = text.split_whitespace().skip_while(|it| *it != "-v").skip(1);
+    let named = words.next().is_none_or(is_plain) && !words.any(|it| it == "-v");
+    if !named || text.contains("[$(") || text.contains("[`") {
+        return Err(Denial::new("the name after -v must be a plain one, and only one"));
+    }
+    Ok(())
 }

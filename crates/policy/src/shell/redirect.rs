@@ -119,7 +119,11 @@ impl<'tree> Walk<'_, 'tree> {
         state.stdin = outer;
         if let Some(target) = target {
             let content = match &own_stdin {
-                Some(Stdin::Text(text)) if self.text(body).trim() == "cat" => text.as_literal(),
+                Some(Stdin::Text(text))
+                    if self.text(body).trim() == "cat" && !state.functions.contains_key("cat") =>
+                {
+                    text.as_literal()
+                }
                 Some(_) | None => None,
             };
             if appends {

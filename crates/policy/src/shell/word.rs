@@ -4,8 +4,10 @@ mod expand;
 
 use tree_sitter::Node;
 
+pub(super) use expand::assigned_name;
 pub(crate) use expand::folder_of;
 
+use super::state::Separators;
 use super::{State, Walk};
 use crate::text::{Count, Piece, Text, Word};
 use crate::{Denial, Judged};
@@ -49,6 +51,10 @@ impl<'tree> Walk<'_, 'tree> {
     ) -> Judged<Vec<Word>> {
         let mut atoms = Vec::new();
         self.scan(start, end, Mode::Bare, node, state, &mut atoms)?;
+        let separators = state.separators();
+        if separators != Separators::Blanks {
+            atoms.iter_mut().for_each(|atom| split_otherwise(atom, &separators));
+        }
         let opened = atoms.iter().filter(|it| matches!(it, Atom::Char('{', Quoting::Bare))).count();
         if opened > MOST_BRACES {
             return Err(not_understood());
@@ -182,7 +188,8 @@ impl<'tree> Walk<'_, 'tree> {
         let mut characters = rest.chars();
         match characters.next() {
             Some('(') if rest.starts_with("((") => {
-                let inner = node_at(node, at, &["arithmetic_expansion", "command_substitution"])
+                let inner = self
+                    .node_at(node, at, &["arithmetic_expansion", "command_substitution"])
                     .ok_or_else(not_understood)?;
                 self.substitutions(inner, state)?;
                 // In a heredoc the grammar takes sums for commands.
@@ -200,15 +207,19 @@ impl<'tree> Walk<'_, 'tree> {
             }
             Some('[') => Err(not_understood()),
             Some('{') => {
-                let inner = node_at(node, at, &["expansion"]).ok_or_else(not_understood)?;
-                self.substitutions(inner, state)?;
-                let text = self.text(inner);
+                let inner = self.node_at(node, at, &["expansion"]).ok_or_else(not_understood)?;
+                let text = self.text(inner).trim_start();
                 // The value is read once more as a prompt, and commands in it are run.
                 if text.contains("@P") {
                     return Err(not_understood());
                 }
                 let text = text.strip_prefix("${").and_then(|it| it.strip_suffix('}'));
-                let word = self.expansion(text.ok_or_else(not_understood)?, state);
+                let text = text.ok_or_else(not_understood)?;
+                let word = self.expansion(text, state);
+                self.substitutions(inner, state)?;
+                if let Some(name) = assigned_name(text) {
+                    state.variables.insert(name.to_owned(), word.clone());
+                }
                 atoms.push(Atom::Value(word, quoting));
                 Ok(inner.end_byte())
             }
@@ -252,29 +263,32 @@ impl<'tree> Walk<'_, 'tree> {
         state: &mut State<'tree>,
     ) -> Judged<(Word, usize)> {
         let kinds = ["command_substitution", "process_substitution"];
-        let inner = node_at(node, at, &kinds).ok_or_else(not_understood)?;
+        let inner = self.node_at(node, at, &kinds).ok_or_else(not_understood)?;
         self.substitutions(inner, state)?;
         Ok((self.substituted(inner, state), inner.end_byte()))
+    }
+
+    /// The node of one of these kinds that begins here. To the grammar, blanks before it in a string
+    /// belong to it.
+    fn node_at(&self, below: Node<'tree>, at: usize, kinds: &[&str]) -> Option<Node<'tree>> {
+        let mut node = below.descendant_for_byte_range(at, at + 1);
+        while let Some(candidate) = node {
+            let before = self.source.get(candidate.start_byte()..at);
+            let begins = before.is_some_and(|it| it.chars().all(char::is_whitespace));
+            if begins && kinds.contains(&candidate.kind()) {
+                return Some(candidate);
+            }
+            if candidate.id() == below.id() || !begins {
+                return None;
+            }
+            node = candidate.parent();
+        }
+        None
     }
 }
 
 fn not_understood() -> Denial {
     Denial::new("a word of the command could not be understood")
-}
-
-/// The node of one of these kinds that begins here.
-fn node_at<'tree>(below: Node<'tree>, at: usize, kinds: &[&str]) -> Option<Node<'tree>> {
-    let mut node = below.descendant_for_byte_range(at, at + 1);
-    while let Some(candidate) = node {
-        if candidate.start_byte() == at && kinds.contains(&candidate.kind()) {
-            return Some(candidate);
-        }
-        if candidate.id() == below.id() || candidate.start_byte() < at {
-            return None;
-        }
-        node = candidate.parent();
-    }
-    None
 }
 
 fn push_all(atoms: &mut Vec<Atom>, text: &str) {
@@ -377,6 +391,26 @@ fn split(atoms: &[Atom]) -> Vec<Word> {
         words.push(joined(&current));
     }
     words
+}
+
+/// A value is no longer known if it may be split at something else than blanks.
+fn split_otherwise(atom: &mut Atom, separators: &Separators) {
+    let Atom::Value(word, Quoting::Bare) = atom else { return };
+    let separates = |it: char| match separators {
+        Separators::Blanks => it.is_whitespace(),
+        Separators::These(characters) => it.is_whitespace() || characters.contains(it),
+        Separators::Unknown => !it.is_ascii_alphanumeric(),
+    };
+    let stays = |text: &Text| {
+        text.pieces().iter().all(|piece| match piece {
+            Piece::Literal(literal) => !literal.contains(separates),
+            Piece::Plain | Piece::Job | Piece::Name => true,
+            Piece::Beneath | Piece::Any => false,
+        })
+    };
+    if !word.texts.iter().all(stays) {
+        *word = Word { count: Count::Several, ..Word::any() };
+    }
 }
 
 fn bare(text: Text) -> Atom {

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use tree_sitter::Node;
 
-use super::super::{State, Stdin, Walk, named_children};
+use super::super::state::Separators;
+use super::super::{State, Stdin, Walk, descendants, named_children};
+use crate::Judged;
 use crate::glob;
 use crate::place::Cwd;
 use crate::text::{Count, Piece, Text, Word};
@@ -55,11 +57,43 @@ impl<'tree> Walk<'_, 'tree> {
         let value = self.lookup(name, state);
         if let Some(index) = operation.strip_prefix('[') {
             return match index.split_once(']') {
+                // All elements are joined by the first character at which values are split.
+                Some(("*", "")) if state.separators() != Separators::Blanks => Word::any(),
                 Some((_, "")) => value,
                 Some(_) | None => Word { count: Count::Several, ..Word::any() },
             };
         }
         modified(&value, operation)
+    }
+
+    /// `${x:=value}` anywhere below a node gives variables a value.
+    pub(in super::super) fn forget_assigned_below(
+        &self,
+        node: Node<'tree>,
+        state: &mut State<'tree>,
+    ) -> Judged {
+        for below in descendants(node).into_iter().filter(|it| it.kind() == "expansion") {
+            self.forget_assigned_by(below, state)?;
+        }
+        Ok(())
+    }
+
+    /// The same for one expansion.
+    pub(in super::super) fn forget_assigned_by(
+        &self,
+        expansion: Node<'tree>,
+        state: &mut State<'tree>,
+    ) -> Judged {
+        let text = self.text(expansion).trim_start().trim_start_matches("${");
+        // The value of a variable is the name of the one that is set.
+        if text.starts_with('!') && text.contains('=') {
+            state.forget_all();
+        }
+        if let Some(name) = assigned_name(text) {
+            self.check_variable_named(name, "any")?;
+            state.variables.insert(name.to_owned(), Word::any());
+        }
+        Ok(())
     }
 
     /// What a substitution is replaced by.
@@ -77,6 +111,17 @@ impl<'tree> Walk<'_, 'tree> {
             Stdin::Inherited | Stdin::Unknown => Word { count: Count::Several, ..Word::any() },
         }
     }
+}
+
+/// The variable that `${…}` may give a value, given what is between the braces.
+pub(in super::super) fn assigned_name(inner: &str) -> Option<&str> {
+    let end = inner.find(|it: char| !it.is_ascii_alphanumeric() && it != '_')?;
+    let (name, operation) = inner.split_at(end);
+    let operation = match operation.strip_prefix('[') {
+        Some(subscript) => subscript.split_once(']')?.1,
+        None => operation,
+    };
+    [":=", "="].iter().any(|it| operation.starts_with(it)).then_some(name)
 }
 
 /// Where the shell is, as a value.

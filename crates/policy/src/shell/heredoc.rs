@@ -1,0 +1,266 @@
+//! Commands with heredocs, written otherwise: the grammar cannot read `a <<X 2>&1 | b` nor
+//! `a <<X; b`, which to a shell are `a 2>&1 <<X | b` and `b` on a line of its own after the heredoc.
+//!
+//! What is judged must be what is run. So nothing is written otherwise unless every character up to
+//! there is certain to be understood: sums, nested substitutions and other places where `<<`, `;` or
+//! a quote may mean something else are not gone into.
+
+/// The source in a form that the grammar reads better, if there is one that certainly means the same.
+pub(super) fn rewritten(source: &str) -> Option<String> {
+    let mut new = String::new();
+    let mut at = 0;
+    while at < source.len() {
+        let next = if is_operator(source, at) {
+            let header = Header::read(source, at)?;
+            new.push_str(&header.rewritten());
+            header.end
+        } else {
+            let next = item_end(source, at)?;
+            new.push_str(source.get(at..next)?);
+            next
+        };
+        at = next;
+    }
+    (new != source).then_some(new)
+}
+
+/// A heredoc: its operator and what follows up to the line that ends it.
+struct Header<'a> {
+    /// The operator and the delimiter, as they are written.
+    opening: &'a str,
+    /// Redirections of what is printed, each by itself.
+    redirections: Vec<&'a str>,
+    /// What follows on the line and belongs to the same statement, and then what does not.
+    rest: &'a str,
+    later: &'a str,
+    /// The lines up to the delimiter and with it.
+    body: &'a str,
+    /// Where the source goes on.
+    end: usize,
+}
+
+impl<'a> Header<'a> {
+    fn read(source: &'a str, start: usize) -> Option<Self> {
+        // `3<<X` and `{name}<<X` are for other streams than the usual one.
+        let before = source.get(..start)?.chars().next_back()?;
+        if !before.is_ascii_alphabetic() && !is_blank(before) {
+            return None;
+        }
+        let strips_tabs = source.get(start..)?.starts_with("<<-");
+        let word = after_blanks(source, start + if strips_tabs { 3 } else { 2 });
+        let (delimiter, is_quoted, mut at) = delimiter(source, word)?;
+        let opening = source.get(start..at)?;
+        if !ends_word(source, at) {
+            return None;
+        }
+        let mut redirections = Vec::new();
+        while let Some(end) = output_redirection(source, after_blanks(source, at)) {
+            redirections.push(source.get(after_blanks(source, at)..end)?);
+            at = end;
+        }
+        let (rest, later, newline) = line(source, at)?;
+        let body_start = newline + 1;
+        let mut end = body_start;
+        loop {
+            let text = source.get(end..).filter(|it| !it.is_empty())?;
+            let text = text.split_inclusive('\n').next()?;
+            end += text.len();
+            let text = text.strip_suffix('\n').unwrap_or(text);
+            // A line that goes on in the next one does not end there.
+            if !is_quoted && text.ends_with('\\') {
+                return None;
+            }
+            if delimiter == if strips_tabs { text.trim_start_matches('\t') } else { text } {
+                break;
+            }
+        }
+        let body = source.get(body_start..end)?;
+        Some(Self { opening, redirections, rest, later, body, end })
+    }
+
+    fn rewritten(&self) -> String {
+        let mut new = String::new();
+        for redirection in &self.redirections {
+            new.push(' ');
+            new.push_str(redirection);
+        }
+        new.push(' ');
+        new.push_str(self.opening);
+        new.push_str(self.rest);
+        new.push('\n');
+        new.push_str(self.body);
+        if !self.later.trim().is_empty() {
+            if !new.ends_with('\n') {
+                new.push('\n');
+            }
+            new.push_str(self.later);
+            new.push('\n');
+        }
+        new
+    }
+}
+
+/// The word that ends a heredoc, whether it is quoted, and where it ends.
+fn delimiter(source: &str, start: usize) -> Option<(&str, bool, usize)> {
+    let text = source.get(start..)?;
+    let quote = text.chars().next().filter(|it| matches!(it, '\'' | '"'));
+    let from = start + quote.map_or(0, char::len_utf8);
+    let plain = |it: char| it.is_ascii_alphanumeric() || it == '_';
+    let length = source.get(from..)?.find(|it| !plain(it))?;
+    let word = source.get(from..from + length).filter(|it| !it.is_empty())?;
+    match quote {
+        None => Some((word, false, from + length)),
+        Some(quote) if source.get(from + length..)?.starts_with(quote) => {
+            Some((word, true, from + length + 1))
+        }
+        Some(_) => None,
+    }
+}
+
+/// The rest of a line in two parts, cut at its first semicolon, and where the line ends.
+fn line(source: &str, start: usize) -> Option<(&str, &str, usize)> {
+    let mut at = start;
+    let mut cut = None;
+    loop {
+        let text = source.get(at..)?;
+        if text.starts_with('\n') {
+            break;
+        }
+        if text.starts_with(";;") || text.starts_with(";&") || is_operator(source, at) {
+            return None;
+        }
+        if text.starts_with(';') && cut.is_none() {
+            cut = Some(at);
+        }
+        let next = item_end(source, at)?;
+        if source.get(at..next)?.contains('\n') {
+            return None;
+        }
+        at = next;
+    }
+    let cut_end = cut.map_or(at, |cut| cut + 1);
+    Some((source.get(start..cut.unwrap_or(at))?, source.get(cut_end..at)?, at))
+}
+
+/// Where a redirection ends that begins here, if it is one of what is printed or of errors. Such a
+/// one may stand before or after the one of what is read.
+fn output_redirection(source: &str, start: usize) -> Option<usize> {
+    let text = source.get(start..)?;
+    let after = |prefix: &str| Some(start + text.len() - text.strip_prefix(prefix)?.len());
+    let copies = ["2>&1", "1>&2", ">&2", ">&1"];
+    if let Some(end) = copies.iter().find_map(|it| after(it)) {
+        return ends_word(source, end).then_some(end);
+    }
+    let operators = ["&>>", "&>", "2>>", "2>", "1>>", "1>", ">>", ">"];
+    let from = after_blanks(source, operators.iter().find_map(|it| after(it))?);
+    let plain = |it: char| it.is_ascii_alphanumeric() || "_-./".contains(it);
+    let length = source.get(from..)?.find(|it| !plain(it))?;
+    let target = source.get(from..from + length).filter(|it| !it.is_empty())?;
+    // Some devices stand for what is read at that moment.
+    let is_stream = target != "/dev/null" && ["dev/", "proc/"].iter().any(|it| target.contains(it));
+    (!is_stream && ends_word(source, from + length)).then_some(from + length)
+}
+
+/// Where one item of source ends: a character, or what is quoted. None if it is not certain.
+fn item_end(source: &str, start: usize) -> Option<usize> {
+    let text = source.get(start..)?;
+    let first = text.chars().next()?;
+    let next = start + first.len_utf8();
+    let before = source.get(..start)?.chars().next_back();
+    match first {
+        '\\' => Some(next + source.get(next..)?.chars().next()?.len_utf8()),
+        '\'' => Some(next + source.get(next..)?.find('\'')? + 1),
+        '"' => double_quoted_end(source, next),
+        '`' => None,
+        '$' if text.starts_with("$'") || text.starts_with("$\"") => None,
+        '$' => dollar_end(source, start),
+        '(' if text.starts_with("((") || matches!(before, Some('<' | '>')) => None,
+        // In the subscript of a name, `<<` is a sum.
+        '[' if before.is_some_and(|it| it.is_ascii_alphanumeric() || it == '_') => None,
+        '<' if text.starts_with("<<<") => Some(start + 3),
+        '#' if before.is_none_or(|it| it.is_whitespace() || ";&|()".contains(it)) => {
+            Some(start + text.find('\n').unwrap_or(text.len()))
+        }
+        _ => Some(next),
+    }
+}
+
+fn double_quoted_end(source: &str, start: usize) -> Option<usize> {
+    let mut at = start;
+    loop {
+        let first = source.get(at..)?.chars().next()?;
+        let next = at + first.len_utf8();
+        at = match first {
+            '"' => return Some(next),
+            '`' => return None,
+            '\\' => next + source.get(next..)?.chars().next()?.len_utf8(),
+            '$' => dollar_end(source, at)?,
+            _ => next,
+        };
+    }
+}
+
+/// Where something after a dollar sign ends; only simple commands and values are gone into.
+fn dollar_end(source: &str, start: usize) -> Option<usize> {
+    let (allowed, close) = match source.get(start + 1..)?.chars().next() {
+        Some('(') => (" _+%./:=,-", ')'),
+        Some('{') => ("_:-./[]@*#", '}'),
+        Some('[') => return None,
+        Some(_) | None => return Some(start + 1),
+    };
+    let inner = source.get(start + 2..)?;
+    let length = inner.find(|it: char| !it.is_ascii_alphanumeric() && !allowed.contains(it))?;
+    inner.get(length..)?.starts_with(close).then_some(start + 2 + length + 1)
+}
+
+fn is_operator(source: &str, at: usize) -> bool {
+    source.get(at..).is_some_and(|it| it.starts_with("<<") && !it.starts_with("<<<"))
+}
+
+fn is_blank(character: char) -> bool {
+    matches!(character, ' ' | '\t')
+}
+
+fn after_blanks(source: &str, at: usize) -> usize {
+    let text = source.get(at..).unwrap_or_default();
+    at + text.find(|it| !is_blank(it)).unwrap_or(text.len())
+}
+
+fn ends_word(source: &str, at: usize) -> bool {
+    source.get(at..).is_some_and(|it| it.starts_with([' ', '\t', '\n', ';', '|', '&', ')']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirections_come_before_a_heredoc_and_later_statements_after_it() {
+        assert_eq!(
+            rewritten("a <<'X' 2>&1 >> b.txt | c \"d;e\"; f\nbody; <<\nX\ng").unwrap(),
+            "a  2>&1 >> b.txt <<'X' | c \"d;e\"\nbody; <<\nX\n f\ng"
+        );
+    }
+
+    #[test]
+    fn what_is_not_certain_to_mean_the_same_is_left_alone() {
+        for source in [
+            "a <<X <b | c\nX\n",
+            "a <<X > /dev/stdin | c\nX\n",
+            "a <<X > $(b) | c\nX\n",
+            "a <<X 2>&1 <<Y | c\nX\nY\n",
+            "a 3<<X 2>&1 | c\nX\n",
+            "(( a <<X )); b\nX\n",
+            "a[1 <<X ]=3; b\nX\n",
+            "echo `a <<X 2>&1`; b\nX\n",
+            "case a in a) b <<X ;; esac\nX\n",
+            "a <<X 2>&1 | c\nb\\\nX\n",
+            "a <<X 2>&1 | c '\n'\nX\n",
+            "a <<X 2>&1 | c",
+            "a '<<X 2>&1 ; b\nX\n'",
+            "# a <<X 2>&1 ; b\nX\n",
+        ] {
+            assert_eq!(rewritten(source).filter(|it| it.contains("2>&1 <<")), None, "{source}");
+        }
+    }
+}
