@@ -223,7 +223,7 @@ impl<'tree> Walk<'_, 'tree> {
             "sed" | "gsed" => self.sed(words, state)?,
             "awk" | "gawk" | "mawk" | "nawk" => self.awk(words, state)?,
             "perl" | "ruby" | "node" | "php" | "lua" | "Rscript" | "julia" | "tclsh" | "deno"
-            | "osascript" | "R" | "octave" | "gnuplot" | "guile" | "bun" => {
+            | "osascript" | "R" | "octave" | "gnuplot" | "bun" => {
                 self.other_language(words, state)?
             }
             "rm" | "rmdir" | "unlink" | "shred" | "touch" | "truncate" | "mkdir" | "mkfifo"

@@ -11,13 +11,14 @@ mod calls;
 mod names;
 mod values;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use tree_sitter::Node;
 
 use calls::{AMBIGUOUS, CALLS, FULL_CALLS, RUNS, SHELLS, Targets, WRITTEN_NAMES};
-use names::Bound;
+use names::{Bound, MOST_WORK};
 use values::Asked;
 
 use crate::text::Text;
@@ -52,6 +53,7 @@ pub(crate) fn effects(source: &str, home: Option<&Path>) -> Judged<Vec<Effect>> 
         imports: BTreeMap::new(),
         all_of: Vec::new(),
         effects: Vec::new(),
+        work: Cell::new(0),
     };
     let nodes = all_below(tree.root_node());
     for &node in &nodes {
@@ -76,6 +78,9 @@ pub(crate) fn effects(source: &str, home: Option<&Path>) -> Judged<Vec<Effect>> 
             _ => {}
         }
     }
+    if reading.work.get() > MOST_WORK {
+        return Err(Denial::new("the Python code is too long to be understood"));
+    }
     Ok(reading.effects)
 }
 
@@ -91,6 +96,8 @@ struct Reading<'a> {
     /// Modules of which everything is imported.
     all_of: Vec<String>,
     effects: Vec<Effect>,
+    /// How much was looked at and put in for names.
+    work: Cell<usize>,
 }
 
 impl<'a> Reading<'a> {

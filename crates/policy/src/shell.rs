@@ -43,11 +43,14 @@ const PARSE_TIME: Duration = Duration::from_secs(2);
 const MAX_LEVEL: u32 = 150;
 /// More statements than this are not followed.
 const MAX_STEPS: u32 = 20_000;
+/// More than this is not put in for variables, over all sources: with each line that says `$x$x` it
+/// would be twice as much.
+const MAX_EXPANDED: usize = 4 << 20;
 
 /// Judges a command line.
 pub(crate) fn judge(policy: &Policy, source: &str, cwd: Cwd) -> Judged {
     let (disk, traps) = (Disk::default(), Traps::default());
-    let mut bounds = Bounds { depth: 0, level: 0, steps: 0, disk, traps };
+    let mut bounds = Bounds { depth: 0, level: 0, steps: 0, expanded: 0, disk, traps };
     run_source(policy, source, &mut State::new(cwd), &mut bounds)?;
     // They may have been run at any time since they were set.
     while let Some((source, mut state)) = bounds.traps.next() {
@@ -62,6 +65,7 @@ pub(crate) struct Bounds {
     depth: u32,
     level: u32,
     steps: u32,
+    expanded: usize,
     pub(crate) disk: Disk,
     pub(crate) traps: Traps,
 }
@@ -82,6 +86,15 @@ impl Bounds {
             return Err(Denial::new(
                 "the command is too long or too deeply nested to be understood",
             ));
+        }
+        Ok(())
+    }
+
+    /// So much was put in for a variable.
+    fn expand(&mut self, bytes: usize) -> Judged {
+        self.expanded += bytes;
+        if self.expanded > MAX_EXPANDED {
+            return Err(Denial::new("its variables hold too much to be understood"));
         }
         Ok(())
     }

@@ -67,6 +67,12 @@ impl Text {
         }
     }
 
+    /// How many bytes of it are known.
+    pub(crate) fn size(&self) -> usize {
+        let size = |piece: &Piece| if let Piece::Literal(text) = piece { text.len() } else { 1 };
+        self.0.iter().map(size).sum()
+    }
+
     pub(crate) fn pieces(&self) -> &[Piece] {
         &self.0
     }
@@ -142,6 +148,11 @@ impl Text {
 }
 
 impl Word {
+    /// How many bytes are known, over all values.
+    pub(crate) fn size(&self) -> usize {
+        self.texts.iter().map(Text::size).sum()
+    }
+
     pub(crate) fn literal(text: impl Into<String>) -> Self {
         Self::one(Text::literal(text))
     }

@@ -90,7 +90,7 @@ impl<'tree> Walk<'_, 'tree> {
             "mktemp" => self.mktemp(words, state)?,
             "sort" => {
                 let options = read("okStT", &["--output", "--key", "--temporary-directory"]);
-                for file in options.values(&["-o", "--output"]) {
+                for file in options.values(&["-o", "--output", "-T", "--temporary-directory"]) {
                     self.write(file, state, Last::Followed)?;
                 }
                 if options.has(&["--compress-program"]) {

@@ -75,6 +75,7 @@ impl<'tree> Walk<'_, 'tree> {
             }
         }
         if kind == Link::Hard {
+            self.bounds.disk.make_link(folder, &state.cwd, false);
             return Ok(());
         }
         let leads_up = match kind {

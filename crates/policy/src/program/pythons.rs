@@ -135,6 +135,9 @@ impl<'tree> Walk<'_, 'tree> {
     /// Judges what is in a file, or in the file that is run in place of a folder; says whether there
     /// was anything to judge.
     fn python_file(&mut self, file: &Text, state: &mut State<'tree>) -> Judged<bool> {
+        if self.bounds.disk.may_be_linked(file, &state.cwd) {
+            return Err(unseen());
+        }
         let mut main = file.clone();
         main.push(Piece::Literal("/__main__.py".to_owned()));
         for file in [file, &main] {

@@ -18,6 +18,9 @@ pub(super) struct Bound {
 /// Modules whose functions write, under names that others have as well.
 const OF_FILES: &[&str] = &["os", "shutil", "numpy", "torch", "joblib", "pickle", "pathlib"];
 
+/// Code that takes more to be understood is denied.
+pub(super) const MOST_WORK: usize = 8 << 20;
+
 /// Longer names are not worked out.
 const MOST_DOTS: u32 = 20;
 
@@ -295,27 +298,38 @@ impl<'a> Reading<'a> {
     /// What a name stands for at a place of the source.
     pub(super) fn value_of(&self, name: &str, at: usize, wanted: Wanted) -> Text {
         let Some(bound) = self.names.get(name) else { return Text::any() };
+        if !self.may_go_on(bound.len()) {
+            return Text::any();
+        }
         let mut all = bound.iter().flat_map(|it| &it.values);
         let first = all.next();
-        if let (Some(only), true) = (first, all.all(|it| Some(it) == first)) {
-            return only.clone();
-        }
-        let here =
-            bound.iter().filter(|it| it.from <= at && at < it.until).max_by_key(|it| it.from);
-        match (wanted, here) {
-            (Wanted::Certain, _) | (_, None) => Text::any(),
-            (Wanted::Likely, Some(here)) => furthest(&here.values),
-        }
+        let value = if let (Some(only), true) = (first, all.all(|it| Some(it) == first)) {
+            only.clone()
+        } else {
+            let here =
+                bound.iter().filter(|it| it.from <= at && at < it.until).max_by_key(|it| it.from);
+            match (wanted, here) {
+                (Wanted::Certain, _) | (_, None) => Text::any(),
+                (Wanted::Likely, Some(here)) => furthest(&here.values),
+            }
+        };
+        if self.may_go_on(value.size()) { value } else { Text::any() }
+    }
+
+    /// Counts what is looked at and put in for names: with each line that says `x = x + x` it would
+    /// be twice as much.
+    fn may_go_on(&self, more: usize) -> bool {
+        self.work.set(self.work.get().saturating_add(more));
+        self.work.get() <= MOST_WORK
     }
 
     /// What an attribute of whatever object is, if all that have it agree.
     pub(super) fn value_of_attribute(&self, name: &str, wanted: Wanted) -> Text {
-        match (wanted, self.attributes.get(name).map(Vec::as_slice)) {
-            (Wanted::Likely, Some([first, rest @ ..])) if rest.iter().all(|it| it == first) => {
-                first.clone()
-            }
-            (Wanted::Likely | Wanted::Certain, _) => Text::any(),
-        }
+        let Some([first, rest @ ..]) = self.attributes.get(name).map(Vec::as_slice) else {
+            return Text::any();
+        };
+        let is_worth_it = wanted == Wanted::Likely && self.may_go_on(rest.len() + first.size());
+        if is_worth_it && rest.iter().all(|it| it == first) { first.clone() } else { Text::any() }
     }
 }
 

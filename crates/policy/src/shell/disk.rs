@@ -17,7 +17,7 @@ pub(crate) struct Disk {
     pieces: BTreeMap<PathBuf, String>,
     /// Folders that were made.
     folders: BTreeSet<PathBuf>,
-    /// Symbolic links that were made, which are not yet there to be looked at.
+    /// Links that were made, which are not yet there to be looked at.
     links: BTreeSet<PathBuf>,
     /// Whether any of them leads upwards, and so elsewhere from another folder.
     climbs: bool,
@@ -81,7 +81,7 @@ impl Disk {
         }
     }
 
-    /// A symbolic link is made, of this name or in a folder of this name.
+    /// A link is made, of this name or in a folder of this name.
     pub(crate) fn make_link(&mut self, name: &Text, cwd: &Cwd, climbs: bool) {
         self.climbs |= climbs;
         match paths(name, cwd) {
@@ -99,6 +99,12 @@ impl Disk {
                     self.links.iter().any(|link| link.starts_with(path) || path.starts_with(link))
                 })
             })
+    }
+
+    /// Whether what has this name by now may be a link that was made, or lie behind one.
+    pub(crate) fn may_be_linked(&self, target: &Text, cwd: &Cwd) -> bool {
+        let is_linked = |path: &PathBuf| self.links.iter().any(|link| path.starts_with(link));
+        paths(target, cwd).is_some_and(|paths| paths.iter().any(is_linked))
     }
 
     /// Whether a folder is there, or may be by now.

@@ -21,6 +21,16 @@ pub(super) enum Atom {
     Parameters(Vec<Word>),
 }
 
+impl Atom {
+    fn size(&self) -> usize {
+        match self {
+            Self::Char(..) => 1,
+            Self::Value(word, _) => word.size(),
+            Self::Parameters(words) => words.iter().map(Word::size).sum(),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quoting {
     Quoted,
@@ -142,9 +152,13 @@ impl<'tree> Walk<'_, 'tree> {
                     at = self.scan(next, end, Mode::Double, node, state, atoms)?;
                 }
                 ('"', Mode::Double) => return Ok(next),
-                ('$', _) => at = self.dollar(at, end, quoting, node, state, atoms)?,
+                ('$', _) => {
+                    at = self.dollar(at, end, quoting, node, state, atoms)?;
+                    self.bounds.expand(atoms.last().map_or(0, Atom::size))?;
+                }
                 ('`', _) => {
                     let (word, after) = self.substitution(at, node, state)?;
+                    self.bounds.expand(word.size())?;
                     atoms.push(Atom::Value(word, quoting));
                     at = after;
                 }

@@ -52,6 +52,19 @@ fn rubble() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
 }
 
+/// What is twice as long with every line would soon fill the memory.
+#[test]
+fn what_doubles_is_denied() {
+    let lines = |line: fn(usize) -> String| (1..40).map(line).collect::<String>();
+    let shell = lines(|n| format!("x{n}=$x{0}$x{0}\n", n - 1));
+    let strings = lines(|n| format!("x{n} = x{0} + x{0}\n", n - 1));
+    let formats = lines(|n| format!("x{n} = f'{{x{0}}}{{x{0}}}'\n", n - 1));
+    let python = |code: &str| format!("python - <<'EOF'\nx0 = 'ab'\n{code}open(x39)\nEOF");
+    for command in [format!("x0=ab\n{shell}echo $x39"), python(&strings), python(&formats)] {
+        assert!(is_denied(&GROUND.shell(&command)), "{command}");
+    }
+}
+
 /// Neither the stack nor the patience is used up.
 #[test]
 fn deep_and_long_commands_are_judged() {
@@ -78,6 +91,8 @@ fn deep_and_long_commands_are_judged() {
         format!("python -c 'x = 1{}'", times(" + 1", 20_000)),
         format!("{}ls", times("bash -c ", 50)),
         format!("cat > {}", times("a/", 3000)),
+        format!("python - <<'EOF'\n{}EOF", times("x = 'a'\nopen(x)\n", 10_000)),
+        format!("python - <<'EOF'\n{}EOF", times("a.x = 'a'\nopen(a.x)\n", 9_000)),
         times("f() { f2; }; ", 2000),
     ] {
         let begun = std::time::Instant::now();

@@ -1,9 +1,9 @@
 //! Compilers and linkers: they read from anywhere, and write here and where their options say.
 
-use crate::Judged;
 use crate::place::Last;
 use crate::shell::{State, Walk};
 use crate::text::{Text, Word};
+use crate::{Denial, Judged};
 
 /// Options whose value, the next word or the rest of this one, is written.
 const WRITTEN: &[&str] = &[
@@ -26,8 +26,11 @@ const WRITTEN: &[&str] = &[
     "--output-file",
 ];
 
+/// Beginnings of words by which something else is run, or other options are read from a file.
+const RUN: &[&str] = &["-wrapper", "-fplugin", "-fpass-plugin", "@"];
+
 /// Beginnings of options whose values are only read, or not even paths.
-const READ: &[&str] = &["-fuse-ld", "-fplugin", "-fpass-plugin", "-fmodule", "-fsanitize"];
+const READ: &[&str] = &["-fuse-ld", "-fmodule", "-fsanitize"];
 
 impl<'tree> Walk<'_, 'tree> {
     pub(super) fn compiler(&self, words: &[Word], state: &State<'tree>) -> Judged {
@@ -36,6 +39,9 @@ impl<'tree> Walk<'_, 'tree> {
         }
         for text in words.iter().flat_map(|word| &word.texts) {
             let prefix = text.prefix();
+            if RUN.iter().any(|it| prefix.starts_with(it)) {
+                return Err(Denial::new("options that run something else are not allowed"));
+            }
             let value = prefix.find('=').map(|at| text.without_prefix(at + 1));
             let names_file = WRITTEN.iter().any(|it| prefix.starts_with(&format!("{it}=")))
                 || (prefix.starts_with("-f")
