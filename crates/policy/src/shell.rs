@@ -39,6 +39,8 @@ const MAX_SOURCE: usize = 256 << 10;
 const MAX_DEPTH: u32 = 12;
 /// How long the parser may take. Commands take microseconds; some made to be slow take minutes.
 const PARSE_TIME: Duration = Duration::from_secs(2);
+/// How long all of it may take; a function of many words that is called a thousand times takes minutes.
+const WALK_TIME: Duration = Duration::from_secs(5);
 /// How deep the walk may recurse, over all sources: deeper trees would use up the stack.
 const MAX_LEVEL: u32 = 150;
 /// More statements than this are not followed.
@@ -50,7 +52,8 @@ const MAX_EXPANDED: usize = 4 << 20;
 /// Judges a command line.
 pub(crate) fn judge(policy: &Policy, source: &str, cwd: Cwd) -> Judged {
     let (disk, traps) = (Disk::default(), Traps::default());
-    let mut bounds = Bounds { depth: 0, level: 0, steps: 0, expanded: 0, disk, traps };
+    let mut bounds =
+        Bounds { depth: 0, level: 0, steps: 0, expanded: 0, begun: Instant::now(), disk, traps };
     run_source(policy, source, &mut State::new(cwd), &mut bounds)?;
     // They may have been run at any time since they were set.
     while let Some((source, mut state)) = bounds.traps.next() {
@@ -66,6 +69,7 @@ pub(crate) struct Bounds {
     level: u32,
     steps: u32,
     expanded: usize,
+    begun: Instant,
     pub(crate) disk: Disk,
     pub(crate) traps: Traps,
 }
@@ -82,7 +86,8 @@ impl Bounds {
     fn descend(&mut self) -> Judged {
         self.level += 1;
         self.steps += 1;
-        if self.level > MAX_LEVEL || self.steps > MAX_STEPS {
+        let is_long = self.steps > MAX_STEPS || self.begun.elapsed() > WALK_TIME;
+        if is_long || self.level > MAX_LEVEL {
             return Err(Denial::new(
                 "the command is too long or too deeply nested to be understood",
             ));

@@ -94,6 +94,11 @@ fn deep_and_long_commands_are_judged() {
         format!("python - <<'EOF'\n{}EOF", times("x = 'a'\nopen(x)\n", 10_000)),
         format!("python - <<'EOF'\n{}EOF", times("a.x = 'a'\nopen(a.x)\n", 9_000)),
         times("f() { f2; }; ", 2000),
+        format!(
+            "f() {{\n{}}}\n{}",
+            times(&format!("echo{}\n", times(" a", 900)), 10),
+            times("f\n", 1500)
+        ),
     ] {
         let begun = std::time::Instant::now();
         GROUND.shell(&command);
