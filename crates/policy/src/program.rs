@@ -167,7 +167,9 @@ impl<'tree> Walk<'_, 'tree> {
         let judged = self.program_named(name, base, words, state);
         let recursive = base == "cp" && Options::read(words, "tS", &[]).has(&["-r", "-R", "-a"]);
         let in_place = base == "sed" && words.iter().any(texts::is_in_place);
-        let known = (TRACKED.contains(&base) && !recursive && !in_place) || READERS.contains(&base);
+        let known = (TRACKED.contains(&base) && !recursive && !in_place)
+            || READERS.contains(&base)
+            || changes_nothing(base, words);
         self.bounds.disk.unseen |= !known;
         judged.map_err(|Denial(reason)| {
             // The innermost program says its name, those around it keep quiet.
@@ -354,18 +356,27 @@ impl<'tree> Walk<'_, 'tree> {
             {
                 plain(Piece::Plain)
             }
-            ("nproc" | "seq" | "wc", Some(_)) => plain(Piece::Plain),
+            ("nproc", Some(_)) => plain(Piece::Plain),
+            ("seq", Some(words)) if words.iter().all(|it| it.parse::<f64>().is_ok()) => {
+                plain(Piece::Plain)
+            }
+            // With files it names them.
+            ("wc", Some(_)) if options.positional.is_empty() => plain(Piece::Plain),
+            ("mktemp", Some(words)) => self.temporary(words),
             ("whoami" | "hostname" | "basename", _) => plain(Piece::Name),
-            ("dirname" | "realpath" | "readlink", Some(_)) => match options.positional.as_slice() {
-                [word] => match word.as_literal() {
-                    Some(path) if name == "dirname" => {
-                        Stdin::Text(Text::literal(crate::shell::folder_of(path)))
+            ("dirname", Some([path])) => Stdin::Text(Text::literal(crate::shell::folder_of(path))),
+            ("realpath", Some([path])) | ("readlink", Some(["-f" | "-e" | "-m", path]))
+                if !path.starts_with('-') =>
+            {
+                match &state.cwd {
+                    Cwd::Among(places) => {
+                        let paths = places.iter().map(|place| place.join(path));
+                        let lines = paths.map(|path| Text::literal(path.to_string_lossy()));
+                        Stdin::Lines(lines.collect())
                     }
-                    Some(path) => Stdin::Text(Text::literal(path)),
-                    None => Stdin::Unknown,
-                },
-                _ => Stdin::Unknown,
-            },
+                    Cwd::Unknown => Stdin::Unknown,
+                }
+            }
             ("ls", Some(_)) if options.positional.is_empty() => plain(Piece::Name),
             ("find", _) => wrappers::found(words),
             ("grep" | "head" | "tail" | "sort" | "uniq" | "shuf", _)
@@ -384,6 +395,21 @@ impl<'tree> Walk<'_, 'tree> {
             },
             _ => Stdin::Unknown,
         }
+    }
+}
+
+/// Whether a program that may change something only says something here.
+fn changes_nothing(base: &str, words: &[Word]) -> bool {
+    let literals: Option<Vec<&str>> = words.iter().map(Word::as_literal).collect();
+    match (base, literals.as_deref()) {
+        (_, Some(["--version" | "-V" | "--help"])) => true,
+        ("pip" | "pip3", Some(["list" | "show" | "freeze", ..])) => true,
+        ("git", Some(["status" | "log", ..])) => true,
+        ("sort" | "shuf", Some(words)) => !words
+            .iter()
+            .any(|it| it.starts_with("-o") || it.starts_with("--o") || it.starts_with("-T")),
+        ("uniq", Some(words)) => words.iter().filter(|it| !it.starts_with('-')).count() < 2,
+        _ => false,
     }
 }
 

@@ -85,14 +85,17 @@ impl Bounds {
 
     fn descend(&mut self) -> Judged {
         self.level += 1;
+        if self.level > MAX_LEVEL {
+            return Err(too_long());
+        }
+        self.count()
+    }
+
+    /// One more step is made.
+    fn count(&mut self) -> Judged {
         self.steps += 1;
         let is_long = self.steps > MAX_STEPS || self.begun.elapsed() > WALK_TIME;
-        if is_long || self.level > MAX_LEVEL {
-            return Err(Denial::new(
-                "the command is too long or too deeply nested to be understood",
-            ));
-        }
-        Ok(())
+        if is_long { Err(too_long()) } else { Ok(()) }
     }
 
     /// So much was put in for a variable.
@@ -111,6 +114,10 @@ impl Bounds {
     pub(crate) fn leave(&mut self) {
         self.depth = self.depth.saturating_sub(1);
     }
+}
+
+fn too_long() -> Denial {
+    Denial::new("the command is too long or too deeply nested to be understood")
 }
 
 /// One source and what has been seen of it.
@@ -385,14 +392,18 @@ impl<'tree> Walk<'_, 'tree> {
         let mut ranges: Vec<(usize, usize)> = Vec::new();
         let mut simple = Simple::default();
         let mut more = Vec::new();
+        let mut bound: Option<State<'tree>> = None;
         for child in node.children(&mut node.walk()) {
             match child.kind() {
                 "variable_assignment" if ranges.is_empty() => {
+                    self.bounds.count()?;
                     // Each assignment sees those before it, while the words see none of them.
-                    let mut bound = state.clone();
-                    bound.variables.extend(simple.assigned.iter().cloned());
-                    simple.assigned.push(self.assigned(child, &mut bound)?);
+                    let bound = bound.get_or_insert_with(|| state.clone());
+                    let (name, value) = self.assigned(child, bound)?;
+                    self.forget_assigned_below(child, bound)?;
                     self.forget_assigned_below(child, state)?;
+                    bound.variables.insert(name.clone(), value.clone());
+                    simple.assigned.push((name, value));
                 }
                 "file_redirect" | "heredoc_redirect" | "herestring_redirect" => {
                     let redirected = self.redirection(child, state)?;

@@ -1,9 +1,31 @@
-//! What `echo`, `printf` and `cat` print.
+//! What `echo`, `printf`, `cat` and `mktemp` print.
 
-use crate::shell::{State, Walk};
-use crate::text::Text;
+use crate::shell::{State, Stdin, Walk};
+use crate::text::{Piece, Text};
 
 impl<'tree> Walk<'_, 'tree> {
+    /// The name of the file or folder that `mktemp` makes.
+    pub(super) fn temporary(&self, words: &[&str]) -> Stdin {
+        let named = |before: &str| {
+            let mut name = Text::literal(before);
+            name.push(Piece::Plain);
+            Stdin::Lines(vec![name])
+        };
+        match words {
+            [] | ["-d"] => {
+                let folder = self.policy.variables.get("TMPDIR").map_or("/tmp", String::as_str);
+                named(&format!("{}/tmp.", folder.trim_end_matches('/')))
+            }
+            [template] | ["-d", template] if !template.starts_with('-') => {
+                match template.trim_end_matches('X') {
+                    start if template.len() >= start.len() + 3 => named(start),
+                    _ => Stdin::Unknown,
+                }
+            }
+            _ => Stdin::Unknown,
+        }
+    }
+
     /// What is in these files, one after the other; nothing if one may have been written before, or
     /// may have been left as it was.
     pub(super) fn contents(&self, files: &[&str], state: &State<'tree>) -> Option<String> {

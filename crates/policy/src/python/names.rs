@@ -23,6 +23,8 @@ pub(super) const MOST_WORK: usize = 8 << 20;
 
 /// Longer names are not worked out.
 const MOST_DOTS: u32 = 20;
+/// Longer expressions are no names. Copies of each part of a long one would take minutes.
+const LONGEST: usize = 1000;
 
 impl<'a> Reading<'a> {
     pub(super) fn import(&mut self, node: Node<'_>) {
@@ -77,7 +79,7 @@ impl<'a> Reading<'a> {
     }
 
     fn dotted(&self, node: Node<'_>, depth: u32) -> String {
-        let own = || self.text(node).to_owned();
+        let own = || Some(self.text(node)).filter(|it| it.len() < LONGEST).unwrap_or("").to_owned();
         if depth > MOST_DOTS {
             return own();
         }

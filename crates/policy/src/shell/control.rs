@@ -8,7 +8,7 @@ use super::variables::{IMPLIED, SPECIAL};
 use super::word::assigned_name;
 use super::{Flow, State, Walk, descendants, named_children};
 use crate::place::Cwd;
-use crate::text::{Count, Word};
+use crate::text::{Count, Piece, Text, Word};
 use crate::{Denial, Judged};
 
 impl<'tree> Walk<'_, 'tree> {
@@ -79,7 +79,12 @@ impl<'tree> Walk<'_, 'tree> {
     ) -> Judged<Flow<'tree>> {
         // A later round begins with what an earlier one assigned.
         for name in self.assigned_below(node) {
-            state.variables.insert(name, Word::any());
+            let value = if self.is_counted(node, &name) {
+                Word::one(Text::of(Piece::Plain))
+            } else {
+                Word::any()
+            };
+            state.variables.insert(name, value);
         }
         if node.kind() == "for_statement"
             && let Some(variable) = node.child_by_field_name("variable")
@@ -134,6 +139,25 @@ impl<'tree> Walk<'_, 'tree> {
     }
 
     /// Names that are given a value anywhere below a node.
+    /// Whether a loop gives a variable nothing but sums.
+    fn is_counted(&self, node: Node<'tree>, name: &str) -> bool {
+        const OTHERWISE: &[&str] = &[
+            "read", "mapfile", "printf", "getopts", ":=", "eval", "source", ". ", "declare",
+            "local", "typeset", "export", "unset", "+=",
+        ];
+        let source = self.text(node);
+        let is_sum = |it: &Node<'tree>| {
+            it.child_by_field_name("value").is_some_and(|it| it.kind() == "arithmetic_expansion")
+        };
+        !OTHERWISE.iter().any(|it| source.contains(it))
+            && !source.contains(&format!("for {name}"))
+            && descendants(node)
+                .into_iter()
+                .filter(|it| it.kind() == "variable_assignment")
+                .filter(|it| it.child_by_field_name("name").is_some_and(|it| self.text(it) == name))
+                .all(|it| is_sum(&it))
+    }
+
     pub(super) fn assigned_below(&self, node: Node<'tree>) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         for below in descendants(node) {

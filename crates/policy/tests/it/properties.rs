@@ -101,6 +101,9 @@ fn deep_and_long_commands_are_judged() {
         format!("python - <<'EOF'\n{}EOF", times("x = 'a'\nopen(x)\n", 10_000)),
         format!("python - <<'EOF'\n{}EOF", times("a.x = 'a'\nopen(a.x)\n", 9_000)),
         times("f() { f2; }; ", 2000),
+        format!("{}ls", (0..10_000).map(|n| format!("x{n}=1 ")).collect::<String>()),
+        format!("python -c 'a{}'", times(".b", 60_000)),
+        format!("python -c 'f{}'", times("(x)", 40_000)),
         format!(
             "f() {{\n{}}}\n{}",
             times(&format!("echo{}\n", times(" a", 900)), 10),
