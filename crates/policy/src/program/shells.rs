@@ -16,7 +16,7 @@ impl<'tree> Walk<'_, 'tree> {
         let literals: Option<Vec<&str>> = words.iter().map(Word::as_literal).collect();
         let source = literals.ok_or_else(unseen)?.join(" ");
         self.check_functions_in(&source, state)?;
-        run_source(self.policy, &source, state, self.bounds)?;
+        self.run_inner(&source, &state.clone(), state)?;
         Ok(Flow::PLAIN)
     }
 
@@ -31,7 +31,7 @@ impl<'tree> Walk<'_, 'tree> {
         let source =
             self.bounds.disk.script_in(text, &state.cwd).ok_or_else(|| unreadable(text))?;
         self.check_functions_in(&source, state)?;
-        run_source(self.policy, &source, state, self.bounds)
+        self.run_inner(&source, &state.clone(), state)
     }
 
     pub(super) fn trap(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
@@ -39,6 +39,13 @@ impl<'tree> Walk<'_, 'tree> {
         let Some((code, signals)) = options.positional.split_first() else { return Ok(()) };
         let source = code.as_literal().ok_or_else(unseen)?;
         self.bounds.traps.set(source, state);
+        for name in functions_in(source, state) {
+            let bodies = state.functions.get(name).map(|it| it.bodies.clone()).unwrap_or_default();
+            for body in bodies {
+                let body = self.text(body).to_owned();
+                self.bounds.traps.set(&body, state);
+            }
+        }
         let mut inner = state.clone();
         run_source(self.policy, source, &mut inner, self.bounds)?;
         let at_the_end = |it: &Word| matches!(it.as_literal(), Some("EXIT" | "0"));
@@ -49,16 +56,22 @@ impl<'tree> Walk<'_, 'tree> {
         check_unchanged(&inner, state)
     }
 
-    /// Another source does not know the functions of this one. If it calls them, they must not change
-    /// what it relies on.
+    /// Runs another source, which does not know the functions of this one. If it calls them, neither
+    /// they nor it must change what the other relies on.
+    fn run_inner(&mut self, source: &str, outer: &State<'_>, inner: &mut State<'_>) -> Judged {
+        let before = inner.clone();
+        run_source(self.policy, source, inner, self.bounds)?;
+        if functions_in(source, outer).is_empty() {
+            return Ok(());
+        }
+        check_unchanged(inner, &before)
+    }
+
     fn check_functions_in(&mut self, source: &str, state: &State<'tree>) -> Judged {
-        let separates = |it: char| !it.is_ascii_alphanumeric() && !"_-.".contains(it);
-        for word in source.split(separates) {
-            if state.functions.contains_key(word) {
-                let mut inner = State { parameters: None, ..state.clone() };
-                self.call(vec![Word::literal(word)], &mut inner)?;
-                check_unchanged(&inner, state)?;
-            }
+        for name in functions_in(source, state) {
+            let mut inner = State { parameters: None, ..state.clone() };
+            self.call(vec![Word::literal(name)], &mut inner)?;
+            check_unchanged(&inner, state)?;
         }
         Ok(())
     }
@@ -107,7 +120,7 @@ impl<'tree> Walk<'_, 'tree> {
         };
         inner.parameters = Some(rest.cloned().collect());
         self.check_functions_in(&source, state)?;
-        run_source(self.policy, &source, &mut inner, self.bounds)
+        self.run_inner(&source, state, &mut inner)
     }
 
     /// A file of the working directory is run by its name.
@@ -149,6 +162,12 @@ impl<'tree> Walk<'_, 'tree> {
 }
 
 /// Code that is run at any time must leave variables and the directory as they are.
+/// The names of functions that stand in another source.
+fn functions_in<'a>(source: &'a str, state: &State<'_>) -> Vec<&'a str> {
+    let separates = |it: char| !it.is_ascii_alphanumeric() && !"_-.".contains(it);
+    source.split(separates).filter(|word| state.functions.contains_key(*word)).collect()
+}
+
 fn check_unchanged(after: &State<'_>, before: &State<'_>) -> Judged {
     if after.variables == before.variables && after.cwd == before.cwd {
         return Ok(());

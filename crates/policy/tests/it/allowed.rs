@@ -179,6 +179,8 @@ pub(crate) const ALLOWED: &[&str] = &[
     "bash <<'EOF'\necho hi > out.txt\nEOF",
     "eval 'echo hi'",
     "i=0; while [ $i -lt 3 ]; do echo x > logs/o_$i; i=$((i+1)); done",
+    "cleanup() { rm -rf \"$T\"; }; T=$(mktemp -d logs/XXXX); trap cleanup EXIT; cp solution.py $T/",
+    "say() { echo \"$1\"; }; eval 'say hello'; bash -c 'say hello'",
     "python --version; bash good.sh",
     "sort train.csv | uniq; bash good.sh",
     "git status; pip list | head -3; bash good.sh",
