@@ -152,7 +152,7 @@ pub(super) const WRITTEN_NAMES: &[&str] = &[
 
 /// Methods of strings and lists have some of those names too; on these modules they are files.
 pub(super) const AMBIGUOUS: &[&str] =
-    &["copy", "move", "remove", "replace", "rename", "save", "dump", "truncate", "link", "touch"];
+    &["copy", "move", "remove", "replace", "rename", "save", "dump", "truncate", "link"];
 
 pub(super) const SHELLS: &[&str] =
     &["system", "popen", "getoutput", "getstatusoutput", "create_subprocess_shell"];

@@ -194,8 +194,9 @@ impl Reading<'_> {
                     whole.push(Piece::Literal(rest.to_owned()));
                 }
                 "interpolation" => {
+                    let conversion = part.child_by_field_name("type_conversion");
                     let plain = part.child_by_field_name("format_specifier").is_none()
-                        && part.child_by_field_name("type_conversion").is_none();
+                        && conversion.is_none_or(|it| self.text(it) == "!s");
                     match part.child_by_field_name("expression").filter(|_| plain) {
                         Some(inner) => whole.extend(&self.value(inner, asked.deeper())),
                         None => whole.push(Piece::Any),

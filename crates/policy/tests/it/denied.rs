@@ -539,6 +539,8 @@ const DENIED: &[&str] = &[
     "f() { touch n; }; f; eval 'cd ..; f'",
     "x=src; f() { touch $x/n; }; f; eval 'x=../victim; f'",
     "f() { touch n; }; export -f f; f; bash -c 'cd ..; f'",
+    "python - <<'EOF'\nfrom pathlib import Path\nd = Path('../victim')\nd.joinpath('p').touch()\nEOF",
+    "python - <<'EOF'\nd = '../victim'\nopen(f'{d!s}/p', 'w')\nEOF",
     "gcc -wrapper touch,../victim/x a.c",
     "gcc -fplugin=./x.so a.c",
     "gcc @options a.c",
