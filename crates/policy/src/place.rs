@@ -181,10 +181,13 @@ impl Policy {
         ahead.extend(text.components());
         let mut links = 0;
         let mut left_proc = false;
+        let mut is_beneath = false;
         while let Some(name) = ahead.pop_front() {
             let followed = !ahead.is_empty() || last == Last::Followed;
             match name.as_literal() {
                 Some("" | ".") => {}
+                // What `find` comes by may be the very folder where it begins.
+                Some("..") if is_beneath => return Err(current),
                 Some("..") => {
                     current.pop();
                 }
@@ -206,7 +209,10 @@ impl Policy {
                         Some(Err(_)) | None => current = next,
                     }
                 }
-                _ if name.pieces() == [Piece::Beneath] => current.push("*"),
+                _ if name.pieces() == [Piece::Beneath] => {
+                    is_beneath = true;
+                    current.push("*");
+                }
                 _ => {
                     if may_be_dots(&name) || (followed && self.leads_out(&current, &name)) {
                         return Err(current);
