@@ -336,7 +336,8 @@ fn may_be_dots(name: &Text) -> bool {
     could && !wild_only
 }
 
-fn pattern_of(name: &Text) -> String {
+/// A text with `*` for what is not known of it.
+pub(crate) fn pattern_of(name: &Text) -> String {
     let pieces = name.pieces().iter().map(|piece| match piece {
         Piece::Literal(text) => text.as_str(),
         Piece::Plain | Piece::Name | Piece::Beneath | Piece::Job | Piece::Any => "*",

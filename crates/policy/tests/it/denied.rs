@@ -1,5 +1,7 @@
 //! Commands that must not be run.
 
+use std::os::unix::fs::symlink;
+
 use crate::ground::{Ground, is_denied};
 
 const DENIED: &[&str] = &[
@@ -921,6 +923,33 @@ fn nothing_outside_is_changed_by_any_of_these() {
     let wrong: Vec<_> = DENIED.iter().filter(|it| !is_denied(&ground.shell(it))).collect();
     assert!(wrong.is_empty(), "allowed: {wrong:#?}");
     assert!(DENIED.len() >= 80);
+}
+
+/// REQ-OR-033: a relative link leads elsewhere from another folder.
+#[test]
+fn links_are_found_by_wildcards_too() {
+    let ground = Ground::new();
+    fs_err::create_dir_all(ground.at("work/a/b")).unwrap();
+    symlink("../../t", ground.at("work/a/b/l")).unwrap();
+    for command in [
+        "mv a/b/l .; touch l",
+        "mv a/b/* .; touch l",
+        "mv a/*/l .; touch l",
+        "mv a/*/[l] .; touch l",
+        "mv */*/? .; touch l",
+        "mv ROOT/work/a/b/* .; touch l",
+        "cd a && mv b/* ..; touch ../l",
+        "cp -a a/b/l* .; touch l",
+        "rsync -a a/b/* .; touch l",
+        "mv a/* .; touch b/l",
+        "for f in a/b/*; do mv $f .; done; touch l",
+        "find a -exec mv {} . \\;; touch l",
+    ] {
+        assert!(is_denied(&ground.shell(command)), "allowed: {command}");
+    }
+    for command in ["mv a/*.csv .", "cp -a src/* final/", "cp a/b/*.csv final/"] {
+        assert_eq!(ground.shell(command), mle_star_policy::Verdict::Allow, "{command}");
+    }
 }
 
 /// REQ-OR-033
