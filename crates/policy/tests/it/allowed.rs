@@ -68,6 +68,8 @@ pub(crate) const ALLOWED: &[&str] = &[
     "cat <<'EOF' | python - --fold 1 | tail -3\nprint('hi')\nEOF",
     "cat <<P | grep x && echo found\nx\nP",
     "mv out/*.csv final/",
+    "x=src; f() { local x=../victim; local -r y=1; ls $x; }; f; echo > $x/n",
+    "declare -A seen; declare -i count=1; export -f ls; echo $count",
     "find . -name '*.png' -exec mv {} final/ \\;",
     "cp -a src backup",
     "cp -r src/* logs/*.txt final/",
