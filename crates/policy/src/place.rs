@@ -1,6 +1,7 @@
 //! Where a path leads, links and all.
 
 use std::collections::VecDeque;
+use std::fs::DirEntry;
 use std::path::{Component, Path, PathBuf};
 
 use crate::text::{Piece, Text};
@@ -40,8 +41,8 @@ pub(crate) enum Last {
 
 /// More links than this on one way are a loop, as for the kernel.
 const MOST_LINKS: u32 = 40;
-/// More entries of a folder than this are not looked at.
-const MOST_ENTRIES: usize = 10_000;
+/// Among more entries than this, there may be a link that leads out.
+const MOST_ENTRIES: usize = 200_000;
 
 impl Cwd {
     pub(crate) fn at(path: &Path) -> Self {
@@ -181,12 +182,22 @@ impl Policy {
         ahead.extend(text.components());
         let mut links = 0;
         let mut left_proc = false;
+        let mut found_in: Option<PathBuf> = None;
         while let Some(name) = ahead.pop_front() {
             let followed = !ahead.is_empty() || last == Last::Followed;
             match name.as_literal() {
                 Some("" | ".") => {}
+                // What `find` comes by may be the very folder where it begins.
+                Some("..") if found_in.is_some() => return Err(current),
                 Some("..") => {
                     current.pop();
+                }
+                Some(_) | None
+                    if followed
+                        && name.pieces() != [Piece::Beneath]
+                        && found_in.as_ref().is_some_and(|it| self.leads_out_below(it, &name)) =>
+                {
+                    return Err(current);
                 }
                 Some(literal) if !glob::is_wild(literal) => {
                     let next = current.join(literal);
@@ -206,7 +217,10 @@ impl Policy {
                         Some(Err(_)) | None => current = next,
                     }
                 }
-                _ if name.pieces() == [Piece::Beneath] => current.push("*"),
+                _ if name.pieces() == [Piece::Beneath] => {
+                    found_in.get_or_insert_with(|| current.clone());
+                    current.push("*");
+                }
                 _ => {
                     if may_be_dots(&name) || (followed && self.leads_out(&current, &name)) {
                         return Err(current);
@@ -225,16 +239,43 @@ impl Policy {
         let pattern = pattern_of(name);
         // What is not there cannot be gone through.
         let Ok(entries) = folder.read_dir() else { return false };
-        let mut links = entries
-            .take(MOST_ENTRIES)
+        entries
             .flatten()
-            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()))
-            .filter(|entry| glob::matches(&pattern, &entry.file_name().to_string_lossy()));
-        links.any(|entry| {
-            let end = real(&entry.path());
-            let mut folders = std::iter::once(&self.working_dir).chain(&self.writable);
-            !folders.any(|folder| end.starts_with(real(folder)))
-        })
+            .enumerate()
+            .any(|(index, entry)| index >= MOST_ENTRIES || self.is_way_out(&entry, &pattern))
+    }
+
+    /// Whether a name may be a link that leads out, in this folder or in any below it.
+    fn leads_out_below(&self, folder: &Path, name: &Text) -> bool {
+        let pattern = pattern_of(name);
+        let mut ahead = vec![folder.to_owned()];
+        let mut looked_at = 0;
+        while let Some(below) = ahead.pop() {
+            for entry in below.read_dir().into_iter().flatten().flatten() {
+                looked_at += 1;
+                if looked_at > MOST_ENTRIES || self.is_way_out(&entry, &pattern) {
+                    return true;
+                }
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    ahead.push(entry.path());
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether an entry of a folder is a link that a pattern matches and that leads out.
+    fn is_way_out(&self, entry: &DirEntry, pattern: &str) -> bool {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if !entry.file_type().is_ok_and(|kind| kind.is_symlink())
+            || (name != pattern && !glob::matches(pattern, &name))
+        {
+            return false;
+        }
+        let end = real(&entry.path());
+        let mut folders = std::iter::once(&self.working_dir).chain(&self.writable);
+        !folders.any(|folder| end.starts_with(real(folder)))
     }
 
     fn is_secret(&self, path: &Path) -> bool {
@@ -330,7 +371,8 @@ fn may_be_dots(name: &Text) -> bool {
     could && !wild_only
 }
 
-fn pattern_of(name: &Text) -> String {
+/// A text with `*` for what is not known of it.
+pub(crate) fn pattern_of(name: &Text) -> String {
     let pieces = name.pieces().iter().map(|piece| match piece {
         Piece::Literal(text) => text.as_str(),
         Piece::Plain | Piece::Name | Piece::Beneath | Piece::Job | Piece::Any => "*",

@@ -6,13 +6,14 @@
 //! says, so that no other part of the command may use `..`. The meaning of a relative link depends on
 //! where it lies: it must lead inside from where it is moved, too.
 
-use std::path::{Path, PathBuf};
+use std::fs::DirEntry;
+use std::path::{Component, Path, PathBuf};
 
 use super::Options;
-use crate::place::{Cwd, Last, Place, tidy};
+use crate::place::{Cwd, Last, Place, pattern_of, tidy};
 use crate::shell::{State, Walk};
 use crate::text::{Piece, Text, Word};
-use crate::{Denial, Judged};
+use crate::{Denial, Judged, glob};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Link {
@@ -23,8 +24,8 @@ pub(super) enum Link {
     Hard,
 }
 
-/// More entries of a folder that is moved than this are not looked at.
-const MOST_ENTRIES: usize = 5_000;
+/// What has more entries than this must not be moved. Folders of many images are usual.
+const MOST_ENTRIES: usize = 200_000;
 
 impl<'tree> Walk<'_, 'tree> {
     pub(super) fn link(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
@@ -135,51 +136,136 @@ impl<'tree> Walk<'_, 'tree> {
                 "{source} may have a link in it that was just made; do it in a command of its own"
             )));
         }
-        let (Some(name), Cwd::Among(places)) = (source.as_literal(), &state.cwd) else {
-            return Ok(());
-        };
+        let Cwd::Among(places) = &state.cwd else { return Ok(()) };
+        let mut looked_at = 0;
         for place in places {
-            let path = tidy(&place.join(name));
-            if let Ok(leads_to) = path.read_link() {
-                let leads_to = Text::literal(leads_to.to_string_lossy());
-                self.may_link(&leads_to, target, Link::Symbolic, state)?;
-            } else if let Some(link) = self.way_out_of(&path) {
-                let link = link.display();
-                return Err(Denial::new(format_args!("{link} is a link that leads out of it")));
+            let mut paths = moved(source, place, &mut looked_at)?;
+            if source.pieces().contains(&Piece::Beneath) {
+                // What `find` comes by is mostly chosen by name. Those links that led outside before
+                // are not the agent's, and are left to that choice.
+                let mut links = Vec::new();
+                for path in &paths {
+                    links.extend(links_below(path, &mut looked_at)?);
+                }
+                paths.retain(|path| path.is_symlink());
+                paths.extend(links);
+                paths.retain(|path| {
+                    let path = Text::literal(path.to_string_lossy());
+                    let end = self.policy.place(&path, &Cwd::Unknown, Last::Followed);
+                    matches!(end, Place::Inside | Place::Border)
+                });
+            }
+            for path in paths {
+                if let Ok(leads_to) = path.read_link() {
+                    let leads_to = Text::literal(leads_to.to_string_lossy());
+                    self.may_link(&leads_to, target, Link::Symbolic, state)?;
+                } else if let Some(link) = self.way_out_of(&path, &mut looked_at)? {
+                    let link = link.display();
+                    return Err(Denial::new(format_args!("{link} is a link that leads out of it")));
+                }
             }
         }
         Ok(())
     }
 
     /// A link below a folder that leads out of the folder by a relative way, or outside.
-    fn way_out_of(&self, folder: &Path) -> Option<PathBuf> {
-        let mut ahead = vec![folder.to_owned()];
-        let mut looked_at = 0;
-        while let Some(below) = ahead.pop() {
-            for entry in below.read_dir().ok().into_iter().flatten().flatten() {
-                looked_at += 1;
-                if looked_at > MOST_ENTRIES {
-                    return None;
-                }
-                let path = entry.path();
-                if entry.file_type().is_ok_and(|it| it.is_dir()) {
-                    ahead.push(path);
-                } else if let Ok(leads_to) = path.read_link() {
-                    let text = Text::literal(path.to_string_lossy());
-                    let end = self.policy.place(&text, &Cwd::Unknown, Last::Followed);
-                    let stays = if leads_to.is_absolute() {
-                        matches!(end, Place::Inside | Place::Border)
-                    } else {
-                        tidy(&below.join(&leads_to)).starts_with(folder)
-                    };
-                    if !stays {
-                        return Some(path);
-                    }
+    fn way_out_of(&self, folder: &Path, looked_at: &mut usize) -> Judged<Option<PathBuf>> {
+        for path in links_below(folder, looked_at)? {
+            let (Ok(leads_to), Some(below)) = (path.read_link(), path.parent()) else { continue };
+            let text = Text::literal(path.to_string_lossy());
+            let end = self.policy.place(&text, &Cwd::Unknown, Last::Followed);
+            let stays = if leads_to.is_absolute() {
+                matches!(end, Place::Inside | Place::Border)
+            } else {
+                tidy(&below.join(&leads_to)).starts_with(folder)
+            };
+            if !stays {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The links and folders on the disk that a source may name. Where anything at all may be named,
+/// there is nothing to be looked at.
+fn moved(source: &Text, place: &Path, looked_at: &mut usize) -> Judged<Vec<PathBuf>> {
+    if source.has_any() {
+        return Ok(Vec::new());
+    }
+    let pattern = pattern_of(source);
+    let mut paths = vec![place.to_owned()];
+    let mut is_wild = false;
+    for component in Path::new(&pattern).components() {
+        match component {
+            Component::CurDir => {}
+            Component::RootDir | Component::Prefix(_) => paths = vec![PathBuf::from("/")],
+            Component::ParentDir if is_wild => {
+                return Err(Denial::new(format_args!("it cannot be told where {source} leads")));
+            }
+            Component::ParentDir => paths = paths.iter().map(|it| tidy(&it.join(".."))).collect(),
+            Component::Normal(name) => {
+                let name = name.to_string_lossy();
+                if glob::is_wild(&name) {
+                    is_wild = true;
+                    paths = matching(&paths, &name, looked_at)?;
+                } else {
+                    paths = paths.iter().map(|it| it.join(&*name)).collect();
                 }
             }
         }
-        None
     }
+    Ok(paths)
+}
+
+/// The links and folders in some folders that a pattern matches, or that are called like it.
+fn matching(folders: &[PathBuf], pattern: &str, looked_at: &mut usize) -> Judged<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for folder in folders {
+        for entry in entries(folder, looked_at)? {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let is_file = entry.file_type().is_ok_and(|it| it.is_file());
+            if !is_file && (name == pattern || glob::matches(pattern, &name)) {
+                paths.push(entry.path());
+            }
+        }
+    }
+    Ok(paths)
+}
+
+/// All links below a folder.
+fn links_below(folder: &Path, looked_at: &mut usize) -> Judged<Vec<PathBuf>> {
+    let mut links = Vec::new();
+    // A link to a folder is none.
+    let mut ahead: Vec<PathBuf> =
+        folder.read_link().is_err().then(|| folder.to_owned()).into_iter().collect();
+    while let Some(below) = ahead.pop() {
+        for entry in entries(&below, looked_at)? {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => ahead.push(entry.path()),
+                Ok(kind) if !kind.is_symlink() => {}
+                Ok(_) | Err(_) => links.push(entry.path()),
+            }
+        }
+    }
+    Ok(links)
+}
+
+/// What is in a folder; among too many entries there may be a link that leads anywhere.
+fn entries(folder: &Path, looked_at: &mut usize) -> Judged<Vec<DirEntry>> {
+    let mut entries = Vec::new();
+    for entry in folder.read_dir().into_iter().flatten().flatten() {
+        *looked_at += 1;
+        if *looked_at > MOST_ENTRIES {
+            let folder = folder.display();
+            return Err(Denial::new(format_args!(
+                "there is too much in {folder} to look for links that lead out of it"
+            )));
+        }
+        entries.push(entry);
+    }
+    Ok(entries)
 }
 
 /// Where a relative link of a name may lead: it may come to lie in a folder of that name, or beside.

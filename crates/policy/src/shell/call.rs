@@ -45,12 +45,16 @@ impl<'tree> Walk<'_, 'tree> {
         callee: Callee,
     ) -> Judged<Flow<'tree>> {
         if let Some(alternatives) = told_apart(&words) {
+            let mut after: Option<State<'tree>> = None;
             for words in alternatives {
                 self.bounds.descend()?;
-                self.call_any(words, &mut state.clone(), callee)?;
+                let mut own = state.clone();
+                self.call_any(words, &mut own, callee)?;
                 self.bounds.ascend();
+                after = Some(either(after, own));
             }
             self.bounds.disk.removes = true;
+            *state = after.unwrap_or_else(|| state.clone());
             return Ok(Flow::PLAIN);
         }
         if words.len() > MAX_WORDS {
@@ -65,8 +69,11 @@ impl<'tree> Walk<'_, 'tree> {
             return Err(unknown());
         }
         let mut flow = Flow::PLAIN;
+        let before = state.clone();
+        let mut after: Option<State<'tree>> = None;
         for text in &name.texts {
             let Some(name) = text.as_literal() else { return Err(unknown()) };
+            *state = before.clone();
             let function = match callee {
                 Callee::FunctionOrProgram => state.functions.get(name).cloned(),
                 Callee::Program => None,
@@ -77,7 +84,9 @@ impl<'tree> Walk<'_, 'tree> {
                 Some(function) => self.call_function(name, &function, arguments, state)?,
                 None => self.program(name, arguments, state)?,
             };
+            after = Some(either(after, state.clone()));
         }
+        *state = after.unwrap_or(before);
         Ok(if name.texts.len() == 1 { flow } else { Flow::PLAIN })
     }
 
@@ -94,12 +103,12 @@ impl<'tree> Walk<'_, 'tree> {
         for &body in &function.bodies {
             let mut own = before.clone();
             self.run_body(body, arguments, &mut own)?;
-            after = Some(after.map_or_else(|| own.clone(), |it| it.or(own.clone())));
+            after = Some(either(after, own));
         }
         if function.defined == Defined::Perhaps {
             let mut own = before.clone();
             self.program(name, arguments, &mut own)?;
-            after = Some(after.map_or_else(|| own.clone(), |it| it.or(own.clone())));
+            after = Some(either(after, own));
         }
         *state = after.unwrap_or(before);
         Ok(Flow::PLAIN)
@@ -196,6 +205,14 @@ impl<'tree> Walk<'_, 'tree> {
             }
         }
         Ok(Flow::PLAIN)
+    }
+}
+
+/// What is known after one more of several ways.
+fn either<'tree>(others: Option<State<'tree>>, own: State<'tree>) -> State<'tree> {
+    match others {
+        Some(others) => others.or(own),
+        None => own,
     }
 }
 

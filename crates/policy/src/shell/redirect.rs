@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::{Flow, State, Stdin, Walk, named_children};
-use crate::place::{Cwd, Last};
+use crate::place::Last;
 use crate::text::{Text, Word};
 use crate::{Denial, Judged};
 
@@ -70,7 +70,7 @@ impl<'tree> Walk<'_, 'tree> {
         mut more: Vec<Word>,
     ) -> Judged<Flow<'tree>> {
         let named = node.child_by_field_name("body").map(|it| it.id());
-        let outer = state.stdin.clone();
+        let before = state.clone();
         let mut own_stdin = None;
         let mut target = None;
         let mut appends = false;
@@ -91,7 +91,6 @@ impl<'tree> Walk<'_, 'tree> {
         if let Some(stdin) = own_stdin.clone() {
             state.stdin = stdin;
         }
-        let before = state.cwd.clone();
         let mut flow = match body.kind() {
             "command" => {
                 self.seen.insert(body.id());
@@ -116,7 +115,7 @@ impl<'tree> Walk<'_, 'tree> {
             _ => Stdin::Unknown,
         };
         let said = target.as_ref().map(|_| self.output(body, state));
-        state.stdin = outer;
+        state.stdin = before.stdin.clone();
         if let Some(target) = target {
             let content = match &own_stdin {
                 Some(Stdin::Text(text))
@@ -137,7 +136,7 @@ impl<'tree> Walk<'_, 'tree> {
             }
         }
         for heredoc in trailing {
-            flow = self.after_heredoc(heredoc, before.clone(), flow, &printed, state)?;
+            flow = self.after_heredoc(heredoc, &before, flow, &printed, state)?;
         }
         Ok(flow)
     }
@@ -146,11 +145,21 @@ impl<'tree> Walk<'_, 'tree> {
     fn after_heredoc(
         &mut self,
         node: Node<'tree>,
-        before: Cwd,
+        before: &State<'tree>,
         mut flow: Flow<'tree>,
         printed: &Stdin,
         state: &mut State<'tree>,
     ) -> Judged<Flow<'tree>> {
+        let goes_on = |it: Node<'tree>| matches!(it.kind(), "&&" | "||" | "pipeline");
+        let mut parents = std::iter::successors(node.parent(), Node::parent);
+        let parent = parents.find(|it| it.kind() != "redirected_statement");
+        if parent.is_some_and(|it| it.kind() == "pipeline")
+            && node.children(&mut node.walk()).any(goes_on)
+        {
+            return Err(Denial::new(
+                "what follows a heredoc in a pipeline could not be understood",
+            ));
+        }
         let mut and = true;
         for child in node.children(&mut node.walk()) {
             let own = [
@@ -165,19 +174,67 @@ impl<'tree> Walk<'_, 'tree> {
                 "&&" => and = true,
                 "||" => and = false,
                 "pipeline" => {
-                    let mut piped = state.clone();
-                    piped.stdin = printed.clone();
-                    self.run(child, &mut piped)?;
+                    // What is piped changes nothing here, on either side.
+                    *state = before.clone();
+                    self.seen.insert(child.id());
+                    for part in named_children(child) {
+                        flow = self.first_apart(part, state, |walk, first, state| {
+                            let mut piped = state.clone();
+                            piped.stdin = printed.clone();
+                            walk.run(first, &mut piped)?;
+                            Ok(Flow::PLAIN)
+                        })?;
+                    }
                 }
                 kind if !child.is_named() || own.contains(&kind) => {}
                 _ if node.child_by_field_name("right").is_some_and(|it| it.id() == child.id()) => {
-                    let rest = |walk: &mut Self, state: &mut State<'tree>| walk.run(child, state);
-                    flow = self.join(and, before.clone(), flow, state, rest)?;
+                    let left = std::mem::replace(&mut flow, Flow::PLAIN);
+                    flow = self.first_apart(child, state, |walk, first, state| {
+                        walk.join(and, before.cwd.clone(), left, state, |walk, state| {
+                            walk.run(first, state)
+                        })
+                    })?;
                 }
                 _ => {}
             }
         }
         Ok(flow)
+    }
+
+    /// `cat <<EOF | next && rest`: the grammar keeps the rest together, while to the shell only its
+    /// first part has to do with the heredoc.
+    fn first_apart<F>(
+        &mut self,
+        node: Node<'tree>,
+        state: &mut State<'tree>,
+        first: F,
+    ) -> Judged<Flow<'tree>>
+    where
+        F: FnOnce(&mut Self, Node<'tree>, &mut State<'tree>) -> Judged<Flow<'tree>>,
+    {
+        let named = named_children(node);
+        let redirected = match node.kind() {
+            "redirected_statement" => Some(node),
+            "pipeline" => named.first().copied().filter(|it| it.kind() == "redirected_statement"),
+            _ => None,
+        };
+        let body = redirected.and_then(|it| it.child_by_field_name("body"));
+        let list = body.unwrap_or(node);
+        let ends = named_children(list);
+        let (true, Some(&left), Some(&right)) = (list.kind() == "list", ends.first(), ends.last())
+        else {
+            return first(self, node, state);
+        };
+        self.seen.extend([node.id(), list.id()]);
+        self.seen.extend(redirected.map(|it| it.id()));
+        let before = state.cwd.clone();
+        let flow = self.first_apart(left, state, first)?;
+        let and = list.children(&mut list.walk()).any(|child| child.kind() == "&&");
+        self.join(and, before, flow, state, |walk, state| match node.kind() {
+            "redirected_statement" => walk.redirected_body(node, right, state, Vec::new()),
+            "pipeline" => walk.elements(&named, Some(right), state),
+            _ => walk.run(right, state),
+        })
     }
 
     /// What is written there is not known.

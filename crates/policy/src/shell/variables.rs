@@ -264,8 +264,9 @@ impl<'tree> Walk<'_, 'tree> {
                     }
                 }
                 "variable_name" => state.declare(text.to_owned(), None, scope),
-                // `declare -n` makes a name for another variable.
-                "word" if text.starts_with('-') && !text.contains('n') => {}
+                // `declare -n` makes a name for another variable, and `-g` passes over those of all
+                // functions that are running.
+                "word" if text.starts_with('-') && !text.contains(['n', 'g']) => {}
                 _ => return Err(Denial::new(format_args!("`{text}` could not be understood"))),
             }
         }

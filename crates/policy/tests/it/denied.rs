@@ -1,5 +1,7 @@
 //! Commands that must not be run.
 
+use std::os::unix::fs::symlink;
+
 use crate::ground::{Ground, is_denied};
 
 const DENIED: &[&str] = &[
@@ -64,6 +66,37 @@ const DENIED: &[&str] = &[
     "cd ../victim && { echo gone; } > file",
     "cd ../victim && cat <<X > file\ngone\nX",
     "cd ../victim && echo gone > file && cd ../work",
+    "cat <<P | cat && cd ..\nx\nP\ntouch n",
+    "cat <<P | cat && cd .. && ls\nx\nP\ntouch n",
+    "cat <<P | cat && cd .. > log\nx\nP\ntouch n",
+    "cat <<P | cat && cd .. && ls 2>&1 | cat\nx\nP\ntouch n",
+    "cat <<P | cat && { cd ..; }\nx\nP\ntouch n",
+    "python3 - <<'P' 2>&1 | head && cd ..\nx\nP\ntouch n",
+    "x=src; cat <<P | cat && x=../victim\nx\nP\ntouch $x/n",
+    "x=../victim; export x=src <<P | cat\nx\nP\ntouch $x/n",
+    "cat <<P | cat && ls() { cd ..; }\nx\nP\nls; touch n",
+    "cat <<P || exit 1 && cd ..\nx\nP\ntouch n",
+    "true | cat <<P && cd ..\nx\nP\ntouch n",
+    "cat <<A | cat <<B && cd ..\nx\nA\ny\nB\ntouch n",
+    "o=--; [ -f zz ] && o=-P; cd $o ..; touch n",
+    "f() { cd ..; }; for o in -a b; do f $o; done; touch n",
+    "x=src; f() { x=../victim; }; for o in -a b; do f $o; done; touch $x/n",
+    "f() { x=../victim; }; g() { x=src; }; c=f; [ -f zz ] && c=g; $c; touch $x/n",
+    "c=cd; [ -f zz ] && c=true; $c src; touch ../n",
+    "x=src; f() { local -g x=../victim; }; f; echo > $x/n",
+    "x=src; f() { local x=logs; declare -g x=../victim; }; f; echo > $x/n",
+    "x=src; f() { typeset -xg x=../victim; }; g() { local x=logs; f; }; g; echo > $x/n",
+    "x=src; f() { local x=logs; eval 'declare -g x=../victim'; }; f; echo > $x/n",
+    "x=src; f() { local x=logs; builtin declare -g x=../victim; }; f; echo > $x/n",
+    "x=src; f() { local x=logs; \\declare -g x=../victim; }; f; echo > $x/n",
+    "x=src; o=-g; f() { local x=logs; declare $o x=../victim; }; f; echo > $x/n",
+    "find . -type d -exec touch {}/../n \\;",
+    "find src -exec touch {}/../../n \\;",
+    "find . -type d -exec touch {}/src/../../n \\;",
+    "find . -type d | xargs -I{} touch {}/../n",
+    "find . -type d -exec touch {}/way_out/n \\;",
+    "find . -type d -exec cp train.csv {}/link.txt \\;",
+    "find . -type d -exec touch {}/src/../way_out/n \\;",
     "cd ..; rm -rf victim",
     "cd src && cd ../.. && touch x",
     "(cd ../victim; rm file)",
@@ -916,6 +949,33 @@ fn nothing_outside_is_changed_by_any_of_these() {
     let wrong: Vec<_> = DENIED.iter().filter(|it| !is_denied(&ground.shell(it))).collect();
     assert!(wrong.is_empty(), "allowed: {wrong:#?}");
     assert!(DENIED.len() >= 80);
+}
+
+/// REQ-OR-033: a relative link leads elsewhere from another folder.
+#[test]
+fn links_are_found_by_wildcards_too() {
+    let ground = Ground::new();
+    fs_err::create_dir_all(ground.at("work/a/b")).unwrap();
+    symlink("../../t", ground.at("work/a/b/l")).unwrap();
+    for command in [
+        "mv a/b/l .; touch l",
+        "mv a/b/* .; touch l",
+        "mv a/*/l .; touch l",
+        "mv a/*/[l] .; touch l",
+        "mv */*/? .; touch l",
+        "mv ROOT/work/a/b/* .; touch l",
+        "cd a && mv b/* ..; touch ../l",
+        "cp -a a/b/l* .; touch l",
+        "rsync -a a/b/* .; touch l",
+        "mv a/* .; touch b/l",
+        "for f in a/b/*; do mv $f .; done; touch l",
+        "find a -exec mv {} . \\;; touch l",
+    ] {
+        assert!(is_denied(&ground.shell(command)), "allowed: {command}");
+    }
+    for command in ["mv a/*.csv .", "cp -a src/* final/", "cp a/b/*.csv final/"] {
+        assert_eq!(ground.shell(command), mle_star_policy::Verdict::Allow, "{command}");
+    }
 }
 
 /// REQ-OR-033
