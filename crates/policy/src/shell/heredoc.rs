@@ -2,25 +2,25 @@
 //! `a <<X; b`, which to a shell are `a 2>&1 <<X | b` and `b` on a line of its own after the heredoc.
 //!
 //! What is judged must be what is run. So nothing is written otherwise unless every character up to
-//! there is certain to be understood: sums, nested substitutions and other places where `<<`, `;` or
-//! a quote may mean something else are not gone into.
+//! there is certain to be understood: places where `<<`, `;` or a quote may mean something else are
+//! not gone into. From the first such place on, the source stays as it is.
 
 /// The source in a form that the grammar reads better, if there is one that certainly means the same.
 pub(super) fn rewritten(source: &str) -> Option<String> {
     let mut new = String::new();
     let mut at = 0;
     while at < source.len() {
-        let next = if is_operator(source, at) {
-            let header = Header::read(source, at)?;
+        if is_operator(source, at) {
+            let Some(header) = Header::read(source, at) else { break };
             new.push_str(&header.rewritten());
-            header.end
+            at = header.end;
         } else {
-            let next = item_end(source, at)?;
+            let Some(next) = item_end(source, at) else { break };
             new.push_str(source.get(at..next)?);
-            next
-        };
-        at = next;
+            at = next;
+        }
     }
+    new.push_str(source.get(at..)?);
     (new != source).then_some(new)
 }
 
@@ -168,16 +168,23 @@ fn item_end(source: &str, start: usize) -> Option<usize> {
     let next = start + first.len_utf8();
     let before = source.get(..start)?.chars().next_back();
     match first {
+        // Operators may go on in the next line.
+        '<' | '>' | '$' | '(' if source.get(next..)?.starts_with("\\\n") => None,
+        '#' if source.get(..start)?.ends_with("\\\n") => None,
         '\\' => Some(next + source.get(next..)?.chars().next()?.len_utf8()),
         '\'' => Some(next + source.get(next..)?.find('\'')? + 1),
         '"' => double_quoted_end(source, next),
         '`' => None,
-        '$' if text.starts_with("$'") || text.starts_with("$\"") => None,
+        '$' if text.starts_with("$'") => escaped_end(source, start + 2),
+        '$' if text.starts_with("$\"") => None,
         '$' => dollar_end(source, start),
         '(' if text.starts_with("((") || matches!(before, Some('<' | '>')) => None,
         // In the subscript of a name, `<<` is a sum.
         '[' if before.is_some_and(|it| it.is_ascii_alphanumeric() || it == '_') => None,
         '<' if text.starts_with("<<<") => Some(start + 3),
+        '<' | '>' if text.starts_with("<(") || text.starts_with(">(") => {
+            commands_end(source, start + 2)
+        }
         '#' if before.is_none_or(|it| it.is_whitespace() || ";&|()".contains(it)) => {
             Some(start + text.find('\n').unwrap_or(text.len()))
         }
@@ -200,17 +207,49 @@ fn double_quoted_end(source: &str, start: usize) -> Option<usize> {
     }
 }
 
-/// Where something after a dollar sign ends; only simple commands and values are gone into.
+/// Where `$'…'` ends. In other shells a quote ends it that comes after a backslash.
+fn escaped_end(source: &str, start: usize) -> Option<usize> {
+    let text = source.get(start..)?;
+    let length = text.find('\'')?;
+    (!text.get(..length)?.ends_with('\\')).then_some(start + length + 1)
+}
+
+/// Where something after a dollar sign ends; only commands, plain sums and values are gone into.
 fn dollar_end(source: &str, start: usize) -> Option<usize> {
-    let (allowed, close) = match source.get(start + 1..)?.chars().next() {
-        Some('(') => (" _+%./:=,-", ')'),
-        Some('{') => ("_:-./[]@*#", '}'),
-        Some('[') => return None,
-        Some(_) | None => return Some(start + 1),
+    let text = source.get(start..)?;
+    let (open, allowed, close) = if text.starts_with("$((") {
+        ("$((", " _+-*/%$", "))")
+    } else if text.starts_with("$(") {
+        return commands_end(source, start + 2);
+    } else if text.starts_with("${") {
+        ("${", "_:-./[]@*#", "}")
+    } else {
+        let is_plain = !text.starts_with("$[") && !text.starts_with("$\\\n");
+        return is_plain.then_some(start + 1);
     };
-    let inner = source.get(start + 2..)?;
+    let inner = text.strip_prefix(open)?;
     let length = inner.find(|it: char| !it.is_ascii_alphanumeric() && !allowed.contains(it))?;
-    inner.get(length..)?.starts_with(close).then_some(start + 2 + length + 1)
+    let is_closed = inner.get(length..)?.starts_with(close);
+    is_closed.then_some(start + open.len() + length + close.len())
+}
+
+/// Where commands end that stand in parentheses: at the first `)`, as they have no others.
+fn commands_end(source: &str, start: usize) -> Option<usize> {
+    let mut at = start;
+    loop {
+        let text = source.get(at..)?;
+        if text.starts_with(')') {
+            break;
+        }
+        if text.starts_with('(') || is_operator(source, at) {
+            return None;
+        }
+        at = item_end(source, at)?;
+    }
+    // The patterns of a `case` have a `)` each.
+    let inner = source.get(start..at)?.replace("\\\n", "");
+    let mut words = inner.split(|it: char| !it.is_ascii_alphanumeric());
+    (!words.any(|it| it == "case")).then_some(at + 1)
 }
 
 fn is_operator(source: &str, at: usize) -> bool {
@@ -243,6 +282,25 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_before_is_gone_into_and_what_comes_after_may_be_anything() {
+        for before in [
+            "b=$(c | d > e 2>&1)",
+            "b=$(c \")\" ')' \"$(d)\")",
+            "b=\"$(c \"$(d | e)\")\"",
+            "b=$((5 + $c * 5))",
+            "b $'\\t;'",
+            "b <(c | d) > >(e)",
+        ] {
+            for after in ["b `c` ((d)) $\"e\"", "b 3<<Y <c\nd\nY", "'"] {
+                assert_eq!(
+                    rewritten(&format!("{before}\na <<'X' 2>&1 | c\nX\n{after}")).unwrap(),
+                    format!("{before}\na  2>&1 <<'X' | c\nX\n{after}")
+                );
+            }
+        }
+    }
+
+    #[test]
     fn what_is_not_certain_to_mean_the_same_is_left_alone() {
         for source in [
             "a <<X <b | c\nX\n",
@@ -259,6 +317,15 @@ mod tests {
             "a <<X 2>&1 | c",
             "a '<<X 2>&1 ; b\nX\n'",
             "# a <<X 2>&1 ; b\nX\n",
+            "b=$(case x in x) c;; esac; a <<X 2>&1 | d\nX\n)",
+            "b=$(ca\\\nse x in x) c;; esac; a <<X 2>&1 | d\nX\n)",
+            "b <\\\n<Y\na <<X 2>&1 | d\nX\nY\n",
+            "b\\\n#'\na <<X 2>&1 | d\nX\n'",
+            "b=$(c # ) a <<X 2>&1 | d\nX\n)",
+            "b=$( (c) ; a <<X 2>&1 | d\nX\n)",
+            "b=$(c <<Y)\na <<X 2>&1 | d\nX\n",
+            "b=$((1 <<2))\na <<X 2>&1 | d\nX\n",
+            "b=$'\\' a <<X 2>&1 | d\nX\n'",
         ] {
             assert_eq!(rewritten(source).filter(|it| it.contains("2>&1 <<")), None, "{source}");
         }
