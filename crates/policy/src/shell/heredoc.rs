@@ -1,5 +1,6 @@
 //! Commands with heredocs, written otherwise: the grammar cannot read `a <<X 2>&1 | b` nor
 //! `a <<X; b`, which to a shell are `a 2>&1 <<X | b` and `b` on a line of its own after the heredoc.
+//! Nor can it read `a <<X &`, which is `( a <<X` with `) &` after the heredoc.
 //!
 //! What is judged must be what is run. So nothing is written otherwise unless every character up to
 //! there is certain to be understood: places where `<<`, `;` or a quote may mean something else are
@@ -9,20 +10,42 @@
 pub(super) fn rewritten(source: &str) -> Option<String> {
     let mut new = String::new();
     let mut at = 0;
+    // Where in what is new the statement begins, if that is known.
+    let mut statement = Some(0);
     while at < source.len() {
         if is_operator(source, at) {
             let Some(header) = Header::read(source, at) else { break };
+            if header.is_background {
+                let Some(start) = statement.filter(|it| header.ends_list(&new, *it)) else { break };
+                new.insert_str(start, "( ");
+            }
             new.push_str(&header.rewritten());
             at = header.end;
+            // A list that goes on after the heredoc is not looked for the end of.
+            if header.rest.contains('#') || header.rest.trim_end().ends_with(['|', '&']) {
+                statement = None;
+            } else {
+                statement = statement.map(|_| new.len());
+            }
         } else {
             let Some(next) = item_end(source, at) else { break };
-            new.push_str(source.get(at..next)?);
+            let item = source.get(at..next)?;
+            new.push_str(item);
             at = next;
+            if item == ";" || item == "\n" {
+                statement = statement.map(|_| new.len());
+            }
         }
     }
     new.push_str(source.get(at..)?);
     (new != source).then_some(new)
 }
+
+/// Words that begin, part or end a command made of others, or change how one is run.
+const COMPOUND_WORDS: &[&str] = &[
+    "!", "{", "}", "[[", "]]", "if", "then", "elif", "else", "fi", "for", "while", "until",
+    "select", "do", "done", "case", "in", "esac", "function", "time", "coproc",
+];
 
 /// A heredoc: its operator and what follows up to the line that ends it.
 struct Header<'a> {
@@ -33,6 +56,8 @@ struct Header<'a> {
     /// What follows on the line and belongs to the same statement, and then what does not.
     rest: &'a str,
     later: &'a str,
+    /// Whether the statement runs in the background.
+    is_background: bool,
     /// The lines up to the delimiter and with it.
     body: &'a str,
     /// Where the source goes on.
@@ -58,7 +83,7 @@ impl<'a> Header<'a> {
             redirections.push(source.get(after_blanks(source, at)..end)?);
             at = end;
         }
-        let (rest, later, newline) = line(source, at)?;
+        let Line { rest, later, is_background, end: newline } = Line::read(source, at)?;
         let body_start = newline + 1;
         let mut end = body_start;
         loop {
@@ -75,7 +100,27 @@ impl<'a> Header<'a> {
             }
         }
         let body = source.get(body_start..end)?;
-        Some(Self { opening, redirections, rest, later, body, end })
+        Some(Self { opening, redirections, rest, later, is_background, body, end })
+    }
+
+    /// Whether the statement is certain to be a whole list of simple commands, which alone can be
+    /// put in parentheses.
+    fn ends_list(&self, before: &str, start: usize) -> bool {
+        let (Some(earlier), Some(command)) = (before.get(..start), before.get(start..)) else {
+            return false;
+        };
+        let list = format!("{command} {}", self.rest).replace("\\\n", "");
+        let without_pairs =
+            ["&&", ">&", "&>", "|&"].iter().fold(list, |it, pair| it.replace(pair, " "));
+        let is_word = |it: &str| !COMPOUND_WORDS.contains(&it);
+        // A list may go on from the line before, and so may the head of a function.
+        let mut lines = earlier.lines().rev().map(str::trim);
+        let line = lines.find(|it| !it.is_empty() && !it.starts_with('#')).unwrap_or_default();
+        !["&&", "|", "|&", ")", "\\"].iter().any(|it| line.ends_with(it))
+            && !line.contains('#')
+            && !command.trim().is_empty()
+            && !without_pairs.contains(['&', '(', ')', '`'])
+            && without_pairs.split([' ', '\t', '\n', '|']).all(is_word)
     }
 
     fn rewritten(&self) -> String {
@@ -89,10 +134,14 @@ impl<'a> Header<'a> {
         new.push_str(self.rest);
         new.push('\n');
         new.push_str(self.body);
-        if !self.later.trim().is_empty() {
-            if !new.ends_with('\n') {
-                new.push('\n');
-            }
+        let has_later = !self.later.trim().is_empty();
+        if (self.is_background || has_later) && !new.ends_with('\n') {
+            new.push('\n');
+        }
+        if self.is_background {
+            new.push_str(") &\n");
+        }
+        if has_later {
             new.push_str(self.later);
             new.push('\n');
         }
@@ -117,29 +166,52 @@ fn delimiter(source: &str, start: usize) -> Option<(&str, bool, usize)> {
     }
 }
 
-/// The rest of a line in two parts, cut at its first semicolon, and where the line ends.
-fn line(source: &str, start: usize) -> Option<(&str, &str, usize)> {
-    let mut at = start;
-    let mut cut = None;
-    loop {
-        let text = source.get(at..)?;
-        if text.starts_with('\n') {
-            break;
+/// The rest of a line in two parts, cut at the end of its first statement.
+struct Line<'a> {
+    rest: &'a str,
+    later: &'a str,
+    /// Whether it is cut at an ampersand.
+    is_background: bool,
+    /// Where the line ends.
+    end: usize,
+}
+
+impl<'a> Line<'a> {
+    fn read(source: &'a str, start: usize) -> Option<Self> {
+        let mut at = start;
+        let mut cut = None;
+        loop {
+            let text = source.get(at..)?;
+            if text.starts_with('\n') {
+                break;
+            }
+            if text.starts_with(";;") || text.starts_with(";&") || is_operator(source, at) {
+                return None;
+            }
+            if cut.is_none() && (text.starts_with(';') || is_ampersand(source, at)) {
+                cut = Some(at);
+            }
+            let next = item_end(source, at)?;
+            if source.get(at..next)?.contains('\n') {
+                return None;
+            }
+            at = next;
         }
-        if text.starts_with(";;") || text.starts_with(";&") || is_operator(source, at) {
-            return None;
-        }
-        if text.starts_with(';') && cut.is_none() {
-            cut = Some(at);
-        }
-        let next = item_end(source, at)?;
-        if source.get(at..next)?.contains('\n') {
-            return None;
-        }
-        at = next;
+        let later_start = cut.map_or(at, |cut| cut + 1);
+        Some(Self {
+            rest: source.get(start..cut.unwrap_or(at))?,
+            later: source.get(later_start..at)?,
+            is_background: cut.is_some_and(|cut| is_ampersand(source, cut)),
+            end: at,
+        })
     }
-    let cut_end = cut.map_or(at, |cut| cut + 1);
-    Some((source.get(start..cut.unwrap_or(at))?, source.get(cut_end..at)?, at))
+}
+
+/// Whether there is an ampersand by itself, which is not part of another operator.
+fn is_ampersand(source: &str, at: usize) -> bool {
+    let (Some(before), Some(text)) = (source.get(..at), source.get(at..)) else { return false };
+    text.strip_prefix('&').is_some_and(|it| !it.starts_with(['&', '>']))
+        && !before.ends_with(['&', '>', '<', '|'])
 }
 
 /// Where a redirection ends that begins here, if it is one of what is printed or of errors. Such a
@@ -279,6 +351,37 @@ mod tests {
             rewritten("a <<'X' 2>&1 >> b.txt | c \"d;e\"; f\nbody; <<\nX\ng").unwrap(),
             "a  2>&1 >> b.txt <<'X' | c \"d;e\"\nbody; <<\nX\n f\ng"
         );
+    }
+
+    #[test]
+    fn what_runs_in_the_background_is_put_in_parentheses_as_a_whole() {
+        for (source, new) in [
+            ("a <<X &\nX", "( a  <<X \nX\n) &\n"),
+            ("(a; b <<X & c)\nX\n", "(a;(  b  <<X \nX\n) &\n c)\n"),
+            ("a &\n# b\nc <<X &\nX\n", "a &\n# b\n( c  <<X \nX\n) &\n"),
+            ("a <<X &\nX\nb \\\nc <<Y &\nY\n", "( a  <<X \nX\n) &\n( b \\\nc  <<Y \nY\n) &\n"),
+            ("a; b && c <<X > d 2>&1 & e\nX\n", "a;(  b && c  > d 2>&1 <<X \nX\n) &\n e\n"),
+            ("a\nb 2>&1 <<X | c && d &\nX\n", "a\n( b 2>&1  <<X | c && d \nX\n) &\n"),
+        ] {
+            assert_eq!(rewritten(source).unwrap(), new);
+        }
+        for source in [
+            "a <<X |\nX\n\nb <<Y && c &\nY\n",
+            "a <<X | # b\nX\nb <<Y && c &\nY\n",
+            "a | # b\n# c\nb <<Y && c &\nY\n",
+            "wh\\\nile b <<X &\nX\n",
+            "(b <<X & c)\nX\n",
+            "{ b <<X & }\nX\n",
+            "b <<X | (c & d)\nX\n",
+            "b <<X | while c & do d; done\nX\n",
+            "while b <<X & do d; done\nX\n",
+            "a & b <<X &\nX\n",
+            "a |\nb <<X && c &\nX\n",
+            "f()\nb <<X &\nX\n",
+            "time b <<X &\nX\n",
+        ] {
+            assert_eq!(rewritten(source).filter(|it| it.contains(") &\n")), None, "{source}");
+        }
     }
 
     #[test]
