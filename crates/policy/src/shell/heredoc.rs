@@ -6,6 +6,8 @@
 //! there is certain to be understood: places where `<<`, `;` or a quote may mean something else are
 //! not gone into. From the first such place on, the source stays as it is.
 
+use std::borrow::Cow;
+
 /// The source in a form that the grammar reads better, if there is one that certainly means the same.
 pub(super) fn rewritten(source: &str) -> Option<String> {
     let mut new = String::new();
@@ -49,8 +51,8 @@ const COMPOUND_WORDS: &[&str] = &[
 
 /// A heredoc: its operator and what follows up to the line that ends it.
 struct Header<'a> {
-    /// The operator and the delimiter, as they are written.
-    opening: &'a str,
+    /// The operator and the delimiter.
+    opening: Cow<'a, str>,
     /// Redirections of what is printed, each by itself.
     redirections: Vec<&'a str>,
     /// What follows on the line and belongs to the same statement, and then what does not.
@@ -74,7 +76,11 @@ impl<'a> Header<'a> {
         let strips_tabs = source.get(start..)?.starts_with("<<-");
         let word = after_blanks(source, start + if strips_tabs { 3 } else { 2 });
         let (delimiter, is_quoted, mut at) = delimiter(source, word)?;
-        let opening = source.get(start..at)?;
+        let opening = if source.get(word..)?.starts_with('\\') {
+            Cow::Owned(format!("<<{}'{delimiter}'", if strips_tabs { "-" } else { "" }))
+        } else {
+            Cow::Borrowed(source.get(start..at)?)
+        };
         if !ends_word(source, at) {
             return None;
         }
@@ -86,17 +92,26 @@ impl<'a> Header<'a> {
         let Line { rest, later, is_background, end: newline } = Line::read(source, at)?;
         let body_start = newline + 1;
         let mut end = body_start;
+        let mut goes_on = false;
         loop {
             let text = source.get(end..).filter(|it| !it.is_empty())?;
             let text = text.split_inclusive('\n').next()?;
             end += text.len();
             let text = text.strip_suffix('\n').unwrap_or(text);
-            // A line that goes on in the next one does not end there.
-            if !is_quoted && text.ends_with('\\') {
+            let is_end =
+                delimiter == if strips_tabs { text.trim_start_matches('\t') } else { text };
+            // To a shell, what follows a backslash is no line of its own, and does not end here.
+            if is_end && goes_on {
                 return None;
             }
-            if delimiter == if strips_tabs { text.trim_start_matches('\t') } else { text } {
+            if is_end {
                 break;
+            }
+            goes_on = !is_quoted && text.ends_with('\\');
+            // The delimiter might be in two parts.
+            let part = text.trim_end_matches('\\');
+            if goes_on && (strips_tabs || delimiter.starts_with(part)) {
+                return None;
             }
         }
         let body = source.get(body_start..end)?;
@@ -130,7 +145,7 @@ impl<'a> Header<'a> {
             new.push_str(redirection);
         }
         new.push(' ');
-        new.push_str(self.opening);
+        new.push_str(&self.opening);
         new.push_str(self.rest);
         new.push('\n');
         new.push_str(self.body);
@@ -152,13 +167,15 @@ impl<'a> Header<'a> {
 /// The word that ends a heredoc, whether it is quoted, and where it ends.
 fn delimiter(source: &str, start: usize) -> Option<(&str, bool, usize)> {
     let text = source.get(start..)?;
-    let quote = text.chars().next().filter(|it| matches!(it, '\'' | '"'));
+    let quote = text.chars().next().filter(|it| matches!(it, '\'' | '"' | '\\'));
     let from = start + quote.map_or(0, char::len_utf8);
-    let plain = |it: char| it.is_ascii_alphanumeric() || it == '_';
+    let is_quoted = matches!(quote, Some('\'' | '"'));
+    let plain = |it: char| it.is_ascii_alphanumeric() || it == '_' || (is_quoted && it == '-');
     let length = source.get(from..)?.find(|it| !plain(it))?;
     let word = source.get(from..from + length).filter(|it| !it.is_empty())?;
     match quote {
         None => Some((word, false, from + length)),
+        Some('\\') => Some((word, true, from + length)),
         Some(quote) if source.get(from + length..)?.starts_with(quote) => {
             Some((word, true, from + length + 1))
         }
@@ -354,6 +371,18 @@ mod tests {
     }
 
     #[test]
+    fn a_delimiter_may_be_escaped_or_hyphenated_and_lines_may_go_on() {
+        for (source, new) in [
+            ("a <<\\X 2>&1 | b\n\\\nX\n", "a  2>&1 <<'X' | b\n\\\nX\n"),
+            ("a <<-\\X 2>&1 | b\n\tX\n", "a  2>&1 <<-'X' | b\n\tX\n"),
+            ("a <<'X-Y' 2>&1 | b\nX\nX-Y\n", "a  2>&1 <<'X-Y' | b\nX\nX-Y\n"),
+            ("a <<X 2>&1 | b\nc \\\nd\nX\n", "a  2>&1 <<X | b\nc \\\nd\nX\n"),
+        ] {
+            assert_eq!(rewritten(source).unwrap(), new);
+        }
+    }
+
+    #[test]
     fn what_runs_in_the_background_is_put_in_parentheses_as_a_whole() {
         for (source, new) in [
             ("a <<X &\nX", "( a  <<X \nX\n) &\n"),
@@ -416,6 +445,14 @@ mod tests {
             "echo `a <<X 2>&1`; b\nX\n",
             "case a in a) b <<X ;; esac\nX\n",
             "a <<X 2>&1 | c\nb\\\nX\n",
+            "a <<X 2>&1 | c\nb\\\\\nX\n",
+            "a <<XY 2>&1 | c\nX\\\nY\nXY\n",
+            "a <<X 2>&1 | c\n\\\nX\nX\n",
+            "a <<-X 2>&1 | c\nb\\\nc\nX\n",
+            "a <<\\'X' 2>&1 | c\nX\n",
+            "a <<X\\Y 2>&1 | c\nXY\n",
+            "a <<'X'Y 2>&1 | c\nXY\n",
+            "a <<'X$Y' 2>&1 | c\nX$Y\n",
             "a <<X 2>&1 | c '\n'\nX\n",
             "a <<X 2>&1 | c",
             "a '<<X 2>&1 ; b\nX\n'",
