@@ -115,6 +115,11 @@ impl<'a> Header<'a> {
             }
         }
         let body = source.get(body_start..end)?;
+        // What runs in the body finds the files as they are before they are written to.
+        let writes = redirections.iter().any(|it| !it.contains(">&") && !it.ends_with("/dev/null"));
+        if !is_quoted && writes && (body.contains("$(") || body.contains('`')) {
+            return None;
+        }
         Some(Self { opening, redirections, rest, later, is_background, body, end })
     }
 
@@ -438,6 +443,7 @@ mod tests {
             "a <<X <b | c\nX\n",
             "a <<X > /dev/stdin | c\nX\n",
             "a <<X > $(b) | c\nX\n",
+            "a <<X > b 2>&1 | c\n$(d b)\nX\n",
             "a <<X 2>&1 <<Y | c\nX\nY\n",
             "a 3<<X 2>&1 | c\nX\n",
             "(( a <<X )); b\nX\n",
