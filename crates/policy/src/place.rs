@@ -1,7 +1,7 @@
 //! Where a path leads, links and all.
 
 use std::collections::VecDeque;
-use std::fs::DirEntry;
+use std::fs::{DirEntry, ReadDir};
 use std::path::{Component, Path, PathBuf};
 
 use crate::text::{Piece, Text};
@@ -41,8 +41,8 @@ pub(crate) enum Last {
 
 /// More links than this on one way are a loop, as for the kernel.
 const MOST_LINKS: u32 = 40;
-/// Among more entries than this, there may be a link that leads out.
-const MOST_ENTRIES: usize = 200_000;
+/// Among more entries than this, there may be a link that leads out. Folders of many images are usual.
+pub(crate) const MOST_ENTRIES: usize = 200_000;
 
 impl Cwd {
     pub(crate) fn at(path: &Path) -> Self {
@@ -248,20 +248,9 @@ impl Policy {
     /// Whether a name may be a link that leads out, in this folder or in any below it.
     fn leads_out_below(&self, folder: &Path, name: &Text) -> bool {
         let pattern = pattern_of(name);
-        let mut ahead = vec![folder.to_owned()];
-        let mut looked_at = 0;
-        while let Some(below) = ahead.pop() {
-            for entry in below.read_dir().into_iter().flatten().flatten() {
-                looked_at += 1;
-                if looked_at > MOST_ENTRIES || self.is_way_out(&entry, &pattern) {
-                    return true;
-                }
-                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                    ahead.push(entry.path());
-                }
-            }
-        }
-        false
+        below(folder)
+            .enumerate()
+            .any(|(index, entry)| index >= MOST_ENTRIES || self.is_way_out(&entry, &pattern))
     }
 
     /// Whether an entry of a folder is a link that a pattern matches and that leads out.
@@ -369,6 +358,23 @@ fn may_be_dots(name: &Text) -> bool {
     // The shell's `*` and `?` do not match a leading dot, so only a written one makes `..`.
     let wild_only = matches!(name.pieces(), [Piece::Literal(text)] if !text.starts_with('.'));
     could && !wild_only
+}
+
+/// All that is below a folder. Links are not followed.
+pub(crate) fn below(folder: &Path) -> impl Iterator<Item = DirEntry> {
+    let mut ahead = vec![folder.to_owned()];
+    let mut entries: Option<ReadDir> = None;
+    std::iter::from_fn(move || {
+        loop {
+            if let Some(entry) = entries.as_mut().and_then(|it| it.by_ref().flatten().next()) {
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    ahead.push(entry.path());
+                }
+                return Some(entry);
+            }
+            entries = ahead.pop()?.read_dir().ok();
+        }
+    })
 }
 
 /// A text with `*` for what is not known of it.

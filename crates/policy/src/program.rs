@@ -17,6 +17,8 @@ mod shells;
 mod texts;
 mod wrappers;
 
+use std::path::PathBuf;
+
 use crate::place::{Cwd, Last, Place};
 use crate::shell::{Flow, IMPLIED, State, Stdin, Walk};
 use crate::text::{Piece, Text, Word};
@@ -345,12 +347,7 @@ impl<'tree> Walk<'_, 'tree> {
             {
                 Stdin::Text(Text::literal(words.join(" ")))
             }
-            ("pwd", Some([])) => match &state.cwd {
-                Cwd::Among(paths) => Stdin::Lines(
-                    paths.iter().map(|path| Text::literal(path.to_string_lossy())).collect(),
-                ),
-                Cwd::Unknown => Stdin::Unknown,
-            },
+            ("pwd", Some([])) => from_here(&state.cwd, PathBuf::clone),
             ("date", Some(words))
                 if !words.iter().any(|it| it.contains(['/', '.', 'D', 'x', 'c'])) =>
             {
@@ -368,14 +365,7 @@ impl<'tree> Walk<'_, 'tree> {
             ("realpath", Some([path])) | ("readlink", Some(["-f" | "-e" | "-m", path]))
                 if !path.starts_with('-') =>
             {
-                match &state.cwd {
-                    Cwd::Among(places) => {
-                        let paths = places.iter().map(|place| place.join(path));
-                        let lines = paths.map(|path| Text::literal(path.to_string_lossy()));
-                        Stdin::Lines(lines.collect())
-                    }
-                    Cwd::Unknown => Stdin::Unknown,
-                }
+                from_here(&state.cwd, |place| place.join(path))
             }
             ("ls", Some(_)) if options.positional.is_empty() => plain(Piece::Name),
             ("find", _) => wrappers::found(words),
@@ -396,6 +386,13 @@ impl<'tree> Walk<'_, 'tree> {
             _ => Stdin::Unknown,
         }
     }
+}
+
+/// A path that depends on where the shell is, for each place where it may be.
+fn from_here(cwd: &Cwd, path: impl Fn(&PathBuf) -> PathBuf) -> Stdin {
+    let Cwd::Among(places) = cwd else { return Stdin::Unknown };
+    let paths = places.iter().map(path);
+    Stdin::Lines(paths.map(|path| Text::literal(path.to_string_lossy())).collect())
 }
 
 /// Whether a program that may change something only says something here.

@@ -6,11 +6,10 @@
 //! says, so that no other part of the command may use `..`. The meaning of a relative link depends on
 //! where it lies: it must lead inside from where it is moved, too.
 
-use std::fs::DirEntry;
 use std::path::{Component, Path, PathBuf};
 
 use super::Options;
-use crate::place::{Cwd, Last, Place, pattern_of, tidy};
+use crate::place::{Cwd, Last, MOST_ENTRIES, Place, below, pattern_of, tidy};
 use crate::shell::{State, Walk};
 use crate::text::{Piece, Text, Word};
 use crate::{Denial, Judged, glob};
@@ -23,9 +22,6 @@ pub(super) enum Link {
     Relative,
     Hard,
 }
-
-/// What has more entries than this must not be moved. Folders of many images are usual.
-const MOST_ENTRIES: usize = 200_000;
 
 impl<'tree> Walk<'_, 'tree> {
     pub(super) fn link(&mut self, words: &[Word], state: &mut State<'tree>) -> Judged {
@@ -222,7 +218,8 @@ fn moved(source: &Text, place: &Path, looked_at: &mut usize) -> Judged<Vec<PathB
 fn matching(folders: &[PathBuf], pattern: &str, looked_at: &mut usize) -> Judged<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for folder in folders {
-        for entry in entries(folder, looked_at)? {
+        for entry in folder.read_dir().into_iter().flatten().flatten() {
+            look(folder, looked_at)?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
             let is_file = entry.file_type().is_ok_and(|it| it.is_file());
@@ -238,34 +235,28 @@ fn matching(folders: &[PathBuf], pattern: &str, looked_at: &mut usize) -> Judged
 fn links_below(folder: &Path, looked_at: &mut usize) -> Judged<Vec<PathBuf>> {
     let mut links = Vec::new();
     // A link to a folder is none.
-    let mut ahead: Vec<PathBuf> =
-        folder.read_link().is_err().then(|| folder.to_owned()).into_iter().collect();
-    while let Some(below) = ahead.pop() {
-        for entry in entries(&below, looked_at)? {
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => ahead.push(entry.path()),
-                Ok(kind) if !kind.is_symlink() => {}
-                Ok(_) | Err(_) => links.push(entry.path()),
-            }
+    if folder.is_symlink() {
+        return Ok(links);
+    }
+    for entry in below(folder) {
+        look(folder, looked_at)?;
+        if entry.file_type().map_or(true, |kind| kind.is_symlink()) {
+            links.push(entry.path());
         }
     }
     Ok(links)
 }
 
-/// What is in a folder; among too many entries there may be a link that leads anywhere.
-fn entries(folder: &Path, looked_at: &mut usize) -> Judged<Vec<DirEntry>> {
-    let mut entries = Vec::new();
-    for entry in folder.read_dir().into_iter().flatten().flatten() {
-        *looked_at += 1;
-        if *looked_at > MOST_ENTRIES {
-            let folder = folder.display();
-            return Err(Denial::new(format_args!(
-                "there is too much in {folder} to look for links that lead out of it"
-            )));
-        }
-        entries.push(entry);
+/// One more entry is looked at; among too many there may be a link that leads anywhere.
+fn look(folder: &Path, looked_at: &mut usize) -> Judged {
+    *looked_at += 1;
+    if *looked_at > MOST_ENTRIES {
+        let folder = folder.display();
+        return Err(Denial::new(format_args!(
+            "there is too much in {folder} to look for links that lead out of it"
+        )));
     }
-    Ok(entries)
+    Ok(())
 }
 
 /// Where a relative link of a name may lead: it may come to lie in a folder of that name, or beside.
